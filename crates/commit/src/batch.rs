@@ -204,8 +204,8 @@ impl Batch {
         self.unpaced = true;
     }
 
-    /// Returns whether the batch is exempt from pacing. On a full disk, the database treats it like
-    /// any other batch.
+    /// Returns whether the batch is exempt from pacing. On a full disk, the database treats such a
+    /// batch like any other.
     #[doc(hidden)]
     pub fn is_unpaced(&self) -> bool {
         self.unpaced
@@ -218,7 +218,9 @@ impl Batch {
         self.frees || !self.grows
     }
 
-    /// Removes all writes and keeps the allocated memory.
+    /// Removes all writes, and undoes [`set_frees_space`](Self::set_frees_space) and
+    /// [`exempt_from_pacing`](Self::exempt_from_pacing). Keeps the allocated memory, except that of
+    /// values over 64 KiB.
     pub fn clear(&mut self) {
         for section in &mut self.sections {
             section.bytes.clear();

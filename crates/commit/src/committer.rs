@@ -67,9 +67,9 @@ impl Committer {
         Self { engine, log, oracle, runs, account, health, hook, relogs, lock }
     }
 
-    /// Sets the function that is called for every commit from now on, in commit order; `None` for
-    /// none. It is called under the commit lock, before the commit is durable, so it must be quick
-    /// and must not call the database.
+    /// Sets the function that is called for every commit with messages from now on, in commit
+    /// order; `None` for none. It is called under the commit lock, before the commit is durable, so
+    /// it must be quick and must not call the database.
     pub fn set_hook(&self, hook: Option<CommitHook>) {
         self.hook.set(hook);
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   begin() --> EditLatch --> record / append --> change memory --> drop            many at a time
-//!   snapshot() waits until no latch is held; no latch is given out meanwhile       one at a time
+//!   snapshot(): captures the state while no latch is held, then writes it          one at a time
 //! ```
 //!
 //! An edit of [`EditLatch::record`] is made durable before the state in memory changes, so a change

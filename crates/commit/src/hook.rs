@@ -20,7 +20,7 @@ pub struct CommitInfo {
     pub end: Lsn,
 }
 
-/// A function that is called for each commit, in commit order.
+/// A function that is called for each commit that has messages, in commit order.
 pub type CommitHook = Arc<dyn Fn(&CommitInfo) + Send + Sync>;
 
 /// The commit hook of a database, if one is set. Any thread may set it.

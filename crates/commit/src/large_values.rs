@@ -87,8 +87,8 @@ fn position(value: &[u8]) -> Option<usize> {
     usize::try_from(u64::from_le_bytes(bytes)).ok()
 }
 
-/// Writes a value without syncing it. Appends the extents of the value to `extents`, also before an
-/// error.
+/// Writes a value without syncing it. Appends the extents of the value to `extents`, even if the
+/// call then fails.
 ///
 /// # Errors
 /// `NoSpace`, and errors of the device.

@@ -1,5 +1,6 @@
 //! Layer 7: commits. This crate writes a batch or a transaction to the log and the memtables.
-//! Private runs of a large transaction are on disk already: the manifest records them.
+//! The private runs of a large transaction are on disk before its commit; the manifest records
+//! them.
 //!
 //! ```text
 //!  Batch, Messages, Attachment --> Committer --> log, memtables, visible

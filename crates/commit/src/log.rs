@@ -10,7 +10,7 @@ use frondb_wal::Wal;
 pub struct Log {
     /// The log itself.
     pub wal: Wal,
-    /// The messages of all records below this position are in their memtables.
+    /// All records below this position have been inserted into memtables.
     applied: AtomicU64,
     /// The position at which recovery would begin to read, according to the durable part of the
     /// manifest.
@@ -28,14 +28,14 @@ impl Log {
         Arc::new(Self { wal, applied, from: from.get().into(), known: known.get().into() })
     }
 
-    /// Returns a position: the messages of all records below it are in their memtables.
+    /// Returns the position below which all records have been inserted into memtables.
     #[must_use]
     pub fn applied(&self) -> Lsn {
         Lsn(self.applied.load(Ordering::Acquire))
     }
 
-    /// Notes that the messages of all records below `end` are in their memtables. REQUIRES: the
-    /// commit lock, or recovery.
+    /// Notes that all records below `end` have been inserted into memtables. REQUIRES: the commit
+    /// lock, or recovery.
     pub fn set_applied(&self, end: Lsn) {
         self.applied.store(end.get(), Ordering::Release);
     }

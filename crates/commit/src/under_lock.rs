@@ -131,7 +131,8 @@ impl CommitLatch<'_> {
         })
     }
 
-    /// Makes the messages of a commit, if any, visible and then calls the commit hook.
+    /// If the commit has messages, makes them visible and then calls the commit hook. Notes that
+    /// all records below `end` have been inserted into memtables.
     fn publish(&self, txn: u64, first: SeqNo, last: SeqNo, numbers: u64, end: Lsn) {
         let Committer { oracle, hook, log, .. } = self.committer;
         if numbers > 0 {

@@ -10,7 +10,8 @@
 //! The totals survive a restart in the superblocks. Superblocks are written anyway, so keeping the
 //! totals costs no I/O. A crash loses the counts since the newest superblock.
 //!
-//! Any thread may use it. No other lock is taken while the lock of the history is held.
+//! Any thread may use a [`WearMeter`]. No other lock is taken while the lock of the history is
+//! held.
 
 use std::time::Duration;
 
@@ -24,8 +25,8 @@ use frondb_records::{decode_history, encode_history};
 /// Time between two samples while the database writes.
 const SAMPLE_EVERY: Duration = Duration::from_secs(60);
 
-// The longest encoded history: a sample has 2 numbers, and 14 for the causes, of at most 10 bytes
-// each.
+// The longest encoded history: one byte and three numbers, then 16 numbers for each sample: its
+// time, the users' bytes, and two for each of the seven causes. A number has at most 10 bytes.
 const _: () = assert!(1 + 30 + frondb_core::wear::SAMPLES_MAX * 160 <= NOTE_BYTES_MAX);
 
 /// Counts the writes of one open database.

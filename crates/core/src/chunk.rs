@@ -298,7 +298,7 @@ pub trait Source: Send {
 
     /// Tells the source that the reader will probably need `messages` messages; 0 if the number is
     /// unknown. The number determines the size of the first chunk; later chunks grow. Called before
-    /// the first chunk. A source may ignore it.
+    /// the first chunk. A source may ignore the number.
     fn expect(&mut self, messages: usize) {
         let _ = messages;
     }

@@ -82,8 +82,8 @@ pub enum Event<'a> {
     /// flush, or work on the log or the manifest, failed for another reason, the database is
     /// poisoned. A node whose merge failed because of its data stays as it is.
     JobFailed(&'a Error),
-    /// A commit begins to wait for background work, for at least 10 ms, or until memory, log or
-    /// disk have room.
+    /// A commit begins to wait for background work: for a pause of at least 10 ms, or until the
+    /// memtables, the log or the disk have room.
     StallBegan(StallReason),
     /// The wait of [`StallBegan`](Self::StallBegan) has ended.
     StallEnded {

@@ -11,7 +11,7 @@
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// Buckets of a histogram.
+/// Number of buckets of a histogram.
 pub const BUCKETS: usize = 28;
 
 /// Binary logarithm of the end of the first bucket in nanoseconds.

@@ -2,9 +2,9 @@
 //! time. A pool belongs to the process and not to a thread, so a thousand idle connections have no
 //! objects.
 //!
-//! Invariant: a pool never has more objects than its capacity. Threads: any. A thread holds the
-//! lock for one push or one pop. A thread that finds the lock taken does not wait: it creates a new
-//! object, or drops the object that it wanted to return.
+//! Invariant: a [`Pool`] never holds more idle objects than its capacity. Threads: any. A thread
+//! holds the lock for one push or one pop. [`Pool::take`] and [`Pool::put`] do not wait for the
+//! lock: while another thread has it, the caller creates a new object, or `put` drops the object.
 //!
 //! A [`Limited`] pool never creates more objects than its limit: if all are in use, a thread waits
 //! for one.

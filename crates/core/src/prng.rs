@@ -1,9 +1,10 @@
 //! [`Prng`]: a generator of repeatable random numbers, xoshiro256++ seeded with splitmix64.
 //!
-//! Everything random in the engine comes from a [`Prng`] with a known seed: test histories,
-//! simulated crashes, and the keys at which an estimate samples a range. So a failure can be
-//! replayed from its seed alone. Every version of the engine must generate the same sequence; an
-//! external crate could change it, so the generator is in this crate. Not for secrets.
+//! Everything random in the engine, except the id of a new database, comes from a [`Prng`] with a
+//! known seed: test histories, simulated crashes, and the keys at which an estimate samples a
+//! range. So a failure can be replayed from its seed alone. Every version of the engine must
+//! generate the same sequence; an external crate could change it, so the generator is in this
+//! crate. Not for secrets.
 //!
 //! One thread at a time may use a generator.
 

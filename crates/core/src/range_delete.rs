@@ -46,7 +46,7 @@ struct Inner {
     starts: Vec<usize>,
     /// The SeqNos of all fragments, descending within a fragment; at most [`LISTED_MAX`] for one.
     seqs: Vec<SeqNo>,
-    /// Indexes in `deletes`, sorted from the newest delete to the oldest; empty if every fragment
+    /// Positions in `deletes`, sorted from the newest delete to the oldest; empty if every fragment
     /// lists all its SeqNos.
     by_age: Vec<u32>,
 }

@@ -32,7 +32,8 @@ pub struct BlockCost {
 /// The block size that suits a device.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BlockAdvice {
-    /// The half-power point of reads, bytes on disk.
+    /// The half-power point of reads, bytes on disk: the size of a request that spends half of its
+    /// time on the transfer.
     pub half_power_bytes: f64,
     /// The compression factor of blocks: size in memory divided by size on disk.
     pub compression: f64,

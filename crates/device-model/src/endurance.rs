@@ -2,7 +2,8 @@
 //!
 //! A device writes more inside than it receives, because flash is erased in large units: the
 //! amplification is near 1 for large sequential writes, as FronDB makes them, and 3 or 4 for random
-//! pages on a full device. It cannot be observed from outside, so lifetimes are shown for 1 to 4.
+//! pages on a full device. The amplification cannot be observed from outside, so lifetimes are
+//! shown for 1 to 4.
 
 use frondb_core::wear::lifetime;
 
@@ -77,7 +78,7 @@ impl Endurance {
 }
 
 /// Returns the bytes per second at which `left_bytes` last for `years`, given the amplification
-/// inside the device. Less the bytes per second of the log, this is the value for
+/// inside the device. This rate minus the bytes per second of the log is the value for the option
 /// `background_bytes_per_second`.
 #[must_use]
 pub fn background_rate(left_bytes: f64, years: f64, amplification: u32) -> f64 {
@@ -88,9 +89,9 @@ pub fn background_rate(left_bytes: f64, years: f64, amplification: u32) -> f64 {
 mod tests {
     use super::*;
 
-    /// Document 1 of the reference: InnoDB wore the device out in about 1,000 days, or 246 days
-    /// with an amplification of 4; 17 times fewer bytes make it last 17 times as long (11 years) at
-    /// the same amplification.
+    /// Figures that were published for TokuDB: InnoDB wears the device out in about 1,000 days, or
+    /// in 246 days with an amplification of 4. With 17 times fewer bytes, the device lasts 17 times
+    /// as long at the same amplification: 11 years.
     #[test]
     fn the_lifetimes_of_the_source_documents_follow() {
         let wear = Wear { rated_bytes: Some(984e12), ..Wear::default() };

@@ -20,8 +20,8 @@ use crate::options::{FILE_BYTES_MIN, MeasureOptions};
 pub(crate) const REQUEST_BYTES_MAX: usize = 4 << 20;
 /// Default size of the file with direct I/O, bytes: more than the cache of a controller.
 const FILE_BYTES: u64 = 4 << 30;
-/// Writing the file ends after the time of the measurement divided by this, but not before the file
-/// has [`FILE_BYTES_KEPT`] bytes.
+/// If the options give no file size, writing the file ends after the time of the measurement
+/// divided by this, but not before the file has [`FILE_BYTES_KEPT`] bytes.
 const WRITING_SHARE: u32 = 4;
 /// Smallest default size of the file, bytes, however slow the device is.
 const FILE_BYTES_KEPT: u64 = 64 << 20;

@@ -19,7 +19,7 @@
 //! | `options` | what to measure, and for how long |
 //! | `machine` | clock, threads and counters that the measurement uses |
 //! | `measure` | divides the time among the points, and measures them |
-//! | `file` | the file for the measurement: written, nameless, removed in every case |
+//! | `file` | the file for the measurement: nameless, so its space is freed in every case |
 //! | `load` | threads that make requests of one size |
 //! | `sample` | times of requests, and their medians |
 //! | `measurement` | the result of a measurement |

@@ -23,7 +23,7 @@ use crate::measurement::Operation;
 #[derive(Debug)]
 pub(crate) struct Offsets {
     bytes: u64,
-    /// Numbers of requests, shuffled.
+    /// The offsets divided by `bytes`, shuffled.
     order: Vec<u32>,
     next: AtomicUsize,
 }

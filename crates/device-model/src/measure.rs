@@ -1,4 +1,5 @@
-//! Divides the time among the points, and measures them.
+//! Divides the time among the points, each an operation, a request size and a number of threads,
+//! and measures them.
 //!
 //! All points are measured in several rounds, in a new order in each: another program that uses the
 //! device for some seconds then disturbs one round of many points, and not all rounds of one point.

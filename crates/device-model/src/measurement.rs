@@ -132,7 +132,7 @@ impl Caching {
 pub struct Measurement {
     /// The points, by operation, number of threads and size.
     pub points: Vec<Point>,
-    /// Size of the file that was read and written, bytes; it is removed.
+    /// Size of the file that was read and written, bytes. The file no longer exists.
     pub file_bytes: u64,
     /// Whether the reads came from the device.
     pub caching: Caching,

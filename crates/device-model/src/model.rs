@@ -173,7 +173,8 @@ mod tests {
         Model::of(Operation::Read, points).unwrap_or_else(|| panic!("no model"))
     }
 
-    /// Document 2 of the reference: 60 KB with one thread, 30 KB with many, advice 40 KB.
+    /// Figures that were published for TokuDB (docs/heritage.md): the half-power point of an SSD is
+    /// 60 KB with one thread and 30 KB with many. The advice lies between the two.
     #[test]
     fn the_advice_of_the_source_documents_follows_from_their_lines() {
         let x25e = points(&[1, 8], |b, threads| match threads {

@@ -44,11 +44,11 @@ fn assert_within(found: f64, truth: f64, share: f64) {
     assert!((found / truth - 1.0).abs() <= share, "{found} instead of {truth}");
 }
 
-/// Startup, bandwidth and requests at once of different kinds of devices.
+/// Start-up time in seconds, bytes per second, and requests at once of different kinds of devices.
 const DEVICES: [(f64, f64, usize); 4] = [
-    (500e-6, 120e6, 10), // the X25E of document 2
+    (500e-6, 120e6, 10), // X25-E, an SSD
     (90e-6, 2e9, 12),    // NVMe
-    (8e-3, 160e6, 1),    // heads
+    (8e-3, 160e6, 1),    // a disk with heads
     (1e-3, 300e6, 3),    // a network
 ];
 

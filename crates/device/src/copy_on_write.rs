@@ -109,8 +109,8 @@ impl Device for CopyOnWriteDevice {
         if let Some((dir, rest)) = self.route(name)? {
             return dir.open(rest, options);
         }
-        // Lists the file if the device below has it. Another thread may create the file before the
-        // lock is taken.
+        // Adds the file to `names` if the device below has the file. Another thread may create the
+        // file before the lock is taken.
         self.find(name)?;
         let mut names = self.names.lock();
         let content = match names.files.get(name).cloned().flatten() {

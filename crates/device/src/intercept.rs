@@ -97,7 +97,7 @@ impl Operation {
 /// A call before it is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// The method that is called.
+    /// The operation; opening a subdevice is [`Operation::CreateDir`].
     pub operation: Operation,
     /// The file or directory, relative to the outermost intercepted device.
     pub name: &'a str,

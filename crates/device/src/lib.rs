@@ -2,7 +2,7 @@
 //! `testkit`: in memory, with scripted faults, with a loss of power at any call.
 //!
 //! A [`Device`] is a directory of files; a [`File`] is read and written at offsets. The
-//! implementations:
+//! implementations, and what they share:
 //!
 //! | module | role |
 //! |---|---|

@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use frondb_core::ErrorKind;
 use frondb_device::{Device, PosixDevice};
 
-/// The directory that the child locks; set in the child only.
+/// The environment variable with the directory that the child locks; set in the child only.
 const DIR: &str = "FRONDB_TEST_LOCK_DIR";
 
 /// Holds the lock until the parent kills this process, or ends and so closes the pipe.

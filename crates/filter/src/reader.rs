@@ -12,7 +12,8 @@ use crate::fuse::Fuse;
 pub enum FilterError {
     /// The bytes are not a valid filter.
     Malformed,
-    /// A newer version wrote the filter; the number is its kind.
+    /// The kind of the filter, which this build does not know: a newer version may have written the
+    /// filter.
     UnknownKind(u8),
 }
 

@@ -20,7 +20,7 @@ fn build(kind: FilterKind, count: u64) -> Vec<u8> {
 
 #[test]
 fn pushed_hashes_are_found_and_few_others() {
-    // The most bits per hash and false positives per thousand of each kind, for large filters.
+    // Limits for each kind: bits per hash in large filters, false positives per thousand queries.
     for (kind, bits, errors) in
         [(FilterKind::BlockedBloom, 10.1, 13.0), (FilterKind::BinaryFuse8, 9.7, 5.0)]
     {

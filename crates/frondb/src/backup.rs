@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  begin.rs    the state of the manifest and the end of the log, taken together      milliseconds
-//!  cut.rs      the log up to that end, copied; the extents that state and log name
-//!  make.rs     these extents, copied while writers continue                          no lock
+//!  cut.rs      the extents that this state, and the log up to that end, name
+//!  make.rs     the log and these extents, copied while writers continue              no lock
 //!  history.rs  the names of backups, noted in the database
 //!  list.rs     `BACKUP`: the copied files and extents, with checksums                last of all
 //!  restore.rs  a database from a full backup and the incremental ones after it

@@ -121,7 +121,8 @@ impl Db {
     }
 
     /// Commits a batch atomically. If transactions hold locks on one of its trees, the batch locks
-    /// its keys and ranges as a transaction would, and waits for them; otherwise it takes no locks.
+    /// its keys and ranges as a transaction would, and waits for these locks; otherwise it takes no
+    /// locks.
     ///
     /// # Errors
     /// `LockTimeout`, `Deadlock` or `TooManyLocks` while the batch took locks: nothing changed.

@@ -10,8 +10,9 @@ use frondb_device::{Modes, PosixDevice, SharedDevice};
 const LOST_AND_FOUND: &str = "lost+found";
 
 /// Returns the error message for the directory at `place`, which must be empty and has the files
-/// `names`; `None` if there are none. Also refuses the root of a file system: while the file system
-/// is not mounted, the directory is empty, and a new database would be made in it.
+/// `names`; `None` if there are none. Also refuses a directory that has only `lost+found`, the root
+/// of a file system: whenever that file system is not mounted, the directory is empty, and a new
+/// database would be made in it.
 pub(crate) fn not_empty(place: &str, names: &[String]) -> Option<String> {
     let other = names.iter().find(|name| *name != LOST_AND_FOUND);
     let what = match (names, other) {

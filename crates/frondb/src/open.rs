@@ -98,8 +98,8 @@ impl Open {
     ///
     /// # Errors
     /// `Invalid` for a malformed or too large batch; `NotFound` if a tree was dropped; `NoSpace`
-    /// (nothing has changed; the caller may retry); `LockTimeout` or `Deadlock` if a transaction
-    /// holds locks on the keys (nothing has changed); `Poisoned`, `Closed`.
+    /// (nothing has changed; the caller may retry); `LockTimeout`, `Deadlock` or `TooManyLocks`
+    /// while the batch takes locks (nothing has changed); `Poisoned`, `Closed`.
     pub(crate) fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
         let _call = self.begin_call()?;
         batch.check_bytes(self.batch_bytes_max())?;

@@ -60,7 +60,7 @@ fn a_measurement_that_is_killed_leaves_no_file() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // The file is open and has no name any more.
+    // Wait until the measurement has its file open and has removed the name.
     let open = format!("/proc/{}/fd", child.id());
     let measures = || {
         let links = std::fs::read_dir(&open).unwrap().flatten();
@@ -116,7 +116,8 @@ fn lifetimes_follow_from_the_counters_of_wear() {
     let rate = rated["background_rates"][0]["bytes_per_second"].as_f64().unwrap();
     assert!((rate - 1e15 / (5.0 * 365.25 * 86_400.0)).abs() < 1.0, "{rate}");
 
-    // The past rate, from a file and from standard input.
+    // Without --bytes-per-day, the rate is that of the past, from the counters of the drive. The
+    // counters come from a file or from standard input.
     let nvme = endurance(&["--smart", &smart("nvme-smartctl.json")], b"");
     let written = 241_873_204.0 * 512_000.0;
     assert_eq!(nvme["written_bytes"], written);

@@ -1,4 +1,5 @@
-//! Targets of a dump: regular files are replaced, anything else is written to.
+//! Targets of a dump: regular files are replaced, pipes and devices are written to, and directories
+//! are refused.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
@@ -39,7 +40,7 @@ fn a_fifo_stays_a_fifo_and_its_reader_gets_the_dump() {
     assert_eq!(reader.join().unwrap(), DUMPED);
 }
 
-/// The target of the link is a pipe, which has no path.
+/// `/dev/stdout` is a link to a pipe here, and a pipe has no path.
 #[test]
 fn a_pipe_behind_a_link_of_the_system_is_written_into() {
     let temp = TempDir::new("cli-pipe");

@@ -80,7 +80,7 @@ fn a_load_reports_what_it_stored() {
     assert_eq!(frondb("scan", dir, &["t"]).ok().text(), "1\tb\n");
 }
 
-/// With rows or without, at once or in batches: the tree is created.
+/// A table without rows creates its tree, loaded at once or in batches. Later loads fill the tree.
 #[test]
 fn a_table_without_rows_makes_a_tree() {
     let temp = TempDir::new("cli-no-rows");
@@ -148,7 +148,8 @@ fn a_broken_file_is_refused_and_says_how_far_it_came() {
     assert_eq!(frondb("trees", &dir, &[]).ok().text(), "t\nu\nx\n");
 }
 
-/// Bytes that are special in one encoding or another.
+/// Keys and values with bytes that are special in some encoding. Text formats can hold the first
+/// four without escapes.
 const ODD: [(&[u8], &[u8]); 6] = [
     (b"", b""),
     (b"C:\\temp", b"\\x41\\"),

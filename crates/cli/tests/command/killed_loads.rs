@@ -1,4 +1,5 @@
-//! A load that is interrupted while it reads leaves no tree, whatever interrupts it.
+//! A load that is interrupted while it reads leaves no tree, whatever interrupts it, unless it has
+//! committed batches.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -35,7 +36,8 @@ fn load_under_way(dir: &Path, args: &[&str]) -> Child {
     child
 }
 
-/// Sends SIGTERM. A shell that runs the tests in the background makes their children ignore SIGINT.
+/// Sends SIGTERM, not SIGINT: a shell that runs the tests in the background makes their children
+/// ignore SIGINT.
 fn terminate(child: &mut Child) {
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());

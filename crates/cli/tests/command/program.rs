@@ -89,8 +89,8 @@ fn finished(command: &mut Command, input: &[u8]) -> Ran {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = loop {
         match command.spawn() {
-            // A child that another thread has forked still has the copy open for writing, until its
-            // exec.
+            // The copy that `run_as_nobody` makes cannot run while a process has it open for
+            // writing, as a child that another thread has just forked does until its exec.
             Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {}
             other => break other.unwrap(),
         }

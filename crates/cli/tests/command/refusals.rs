@@ -39,7 +39,6 @@ fn a_directory_that_is_no_database_is_left_as_it_is() {
     assert_eq!(std::fs::read_to_string(file).unwrap(), "Dear");
 }
 
-/// A failed command has created nothing.
 #[test]
 fn a_failed_command_leaves_nothing_behind() {
     let temp = TempDir::new("cli-nothing");

@@ -162,7 +162,7 @@ fn a_note_on_a_wide_table_is_short() {
     assert!(ran.err.contains("c18, c19 and 280 more)") && !ran.err.contains("c200"), "{}", ran.err);
 }
 
-/// The sample ends inside a row, and the rows after it are as long as the file.
+/// The first 64 KiB, from which `load` guesses the format, end inside a row, and many rows follow.
 #[test]
 fn a_table_longer_than_the_sample_is_loaded_whole() {
     let temp = TempDir::new("cli-long-table");

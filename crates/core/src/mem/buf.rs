@@ -100,9 +100,9 @@ impl AsRef<[u8]> for Buf {
 
 /// A shared, read-only part of a [`Buf`]. A clone increments a reference count.
 ///
-/// It stores an address instead of a range of the owner, because every lookup reads blocks through
-/// a `Bytes`: an access through the owner would add a dependent load and a bounds check to the hot
-/// path.
+/// A `Bytes` stores an address instead of a range of the owner, because every lookup reads blocks
+/// through a `Bytes`: an access through the owner would add a dependent load and a bounds check to
+/// the hot path.
 #[derive(Clone)]
 pub struct Bytes {
     start: NonNull<u8>,

@@ -8,8 +8,8 @@ use std::ptr::NonNull;
 
 use crate::limits::PAGE_BYTES;
 
-/// A zeroed, page-aligned, private region of memory. It owns the address range, not the contents:
-/// the slab that allocates blocks of the region ensures that blocks do not overlap.
+/// A zeroed, page-aligned, private region of memory. `Pages` owns the address range, not the
+/// contents: the slab that allocates blocks of the region ensures that blocks do not overlap.
 pub(super) struct Pages {
     start: NonNull<u8>,
     bytes: usize,

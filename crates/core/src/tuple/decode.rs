@@ -19,8 +19,8 @@ pub fn decode(key: &[u8]) -> Result<Vec<Part<'_>>> {
     parts(key).collect()
 }
 
-/// Returns an iterator that decodes part by part, without unnecessary allocation. It ends after an
-/// error.
+/// Returns an iterator that decodes part by part, without unnecessary allocation. The iterator ends
+/// after an error.
 #[must_use]
 pub fn parts(key: &[u8]) -> Parts<'_> {
     Parts { key, at: 0 }

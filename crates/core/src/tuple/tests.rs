@@ -10,7 +10,7 @@ use crate::Error;
 use crate::fuzz;
 use crate::prng::Prng;
 
-/// Returns random scalars that are often close to one another and to the limits of their types.
+/// Returns a random scalar. Many are close to one another or to the limits of their types.
 fn scalar(prng: &mut Prng) -> Scalar<'static> {
     match prng.below(9) {
         0 => Scalar::Null,

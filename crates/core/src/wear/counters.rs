@@ -17,7 +17,7 @@ pub enum WriteCause {
     Merge = 2,
     /// Runs moved away from the end of a data file, so that the file can be truncated.
     Relocation = 3,
-    /// The manifest and its superblocks.
+    /// The manifest, its superblocks, and the file with the names of backups.
     Manifest = 4,
     /// Private runs of large transactions; bulk loads, including their spools.
     PrivateRuns = 5,

@@ -22,7 +22,7 @@ const SPACING_SECONDS: u64 = 600;
 const SPAN_SECONDS: u64 = 3600;
 
 /// Most samples of a history. The first and the third of three adjacent samples are more than
-/// [`SPACING_SECONDS`] apart. So there are at most two samples in each such part of the hour, one
+/// [`SPACING_SECONDS`] apart. So there are at most two samples in each ten minutes of the hour, one
 /// before the hour, and a few at the ends.
 pub const SAMPLES_MAX: usize = 2 * (SPAN_SECONDS / SPACING_SECONDS) as usize + 4;
 

@@ -145,7 +145,8 @@ impl Content {
         Self { below, changes: Mutex::new(changes), scratch }
     }
 
-    /// Writes within a page. Before its first write, the page is copied from the file below.
+    /// Writes within a page. A page is copied from the file below before its first write, unless
+    /// that write covers the whole page.
     fn write(&self, changes: &mut Changes, number: u64, inside: usize, bytes: &[u8]) -> Result<()> {
         match changes.pages.get_mut(&number) {
             Some(Page::Memory(page)) => {

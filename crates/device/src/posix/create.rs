@@ -12,8 +12,8 @@ use super::error::os_error;
 use crate::modes::Modes;
 
 /// Creates the directory at `path` and its missing parents. Calls `sync` for every directory with a
-/// new entry, the innermost first: a directory whose entry in its parent is not durable is lost in
-/// a power failure, with everything durable in it.
+/// new entry, the innermost first. Without that, a power failure could lose a directory with
+/// everything durable in it, because the directory's entry in its parent is not durable.
 pub(super) fn create_durably(
     path: &Path,
     modes: Modes,

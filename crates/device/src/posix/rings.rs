@@ -37,7 +37,7 @@ struct RingsState {
 /// A ring in use, which is returned on drop.
 pub(super) struct RingInUse<'a> {
     rings: &'a Rings,
-    /// `None` if the ring could not be set up.
+    /// `None` until the ring is set up.
     ring: Option<Ring>,
 }
 

@@ -1,5 +1,5 @@
-//! The contract of every device: the same calls run on the operating system's files, buffered and
-//! direct, on the in-memory device, and through each wrapper.
+//! The contract of every device: the same calls run on the operating system's files, on the
+//! in-memory device, and through wrappers of `frondb_testkit`.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn on_all(test: &str, check: impl Fn(&dyn Device)) {
     check(wrapped().subdevice("inner").unwrap().as_ref());
 }
 
-/// A device in every wrapper, none of which changes anything.
+/// A device in three wrappers, none of which changes a result.
 fn wrapped() -> SharedDevice {
     let clock: SharedClock = Arc::new(ManualClock::stepping());
     let limits = Limits { bytes_per_second: 1 << 20, calls_per_second: 1000 };
@@ -273,7 +273,7 @@ fn misaligned_direct_access_is_a_programmers_error() {
     let device = PosixDevice::create(&scratch.0).unwrap();
     let file = device.open("f", OpenOptions::CREATE.direct(true)).unwrap();
     if !file.is_direct() {
-        return; // The file system under the build directory does not have it.
+        return; // The file system of the build directory has no direct I/O.
     }
     let write = std::panic::AssertUnwindSafe(|| file.write_at(512, &Buf::zeroed(4096)));
     let caught = std::panic::catch_unwind(write);

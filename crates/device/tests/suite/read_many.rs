@@ -45,7 +45,7 @@ fn read(file: &dyn File, ranges: &[(usize, usize)]) -> Vec<(frondb_core::Result<
     results.into_iter().zip(bufs).collect()
 }
 
-/// Random ranges, some of them beyond the end of the file, in batches of all sizes.
+/// Checks reads of random ranges, some of them beyond the end of the file, in batches of 0 to 300.
 fn check(file: &dyn File) {
     let mut prng = Prng::new(7);
     let content = content();

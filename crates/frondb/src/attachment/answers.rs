@@ -32,7 +32,7 @@ struct OfDatabase {
 /// Starts answering questions about the database.
 ///
 /// # Errors
-/// `Exists` if a file that is no socket has its name; `Io` if the socket cannot be made, or the
+/// `Exists` if `SOCKET` is a file of another kind; `Io` if the socket cannot be made, or the
 /// system refuses a thread.
 pub(crate) fn start(
     device: &PosixDevice,

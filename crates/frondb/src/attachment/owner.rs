@@ -63,7 +63,7 @@ impl Owner {
     /// directory.
     ///
     /// # Errors
-    /// `Exists` if a file that is no socket has its name; `Io` if the socket cannot be made, or the
+    /// `Exists` if `SOCKET` is a file of another kind; `Io` if the socket cannot be made, or the
     /// system refuses a thread.
     pub(super) fn start(
         device: &PosixDevice,

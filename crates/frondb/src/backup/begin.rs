@@ -176,7 +176,7 @@ impl Backup {
     }
 }
 
-/// The log of an open database, which this object keeps open.
+/// Gives access to the log of an open database, and keeps the database open.
 #[derive(Debug)]
 pub(super) struct Log(Arc<Open>);
 

@@ -43,7 +43,7 @@ impl Named {
 /// copy, `log`, and so also checks that the copy is complete: it must reach `end`.
 ///
 /// # Errors
-/// `Corruption` if the copy differs from the log; `Io`.
+/// `Corruption` if the copy is damaged, ends before `end` or contradicts the manifest; `Io`.
 pub(super) fn named_extents(
     manifest: &[u8],
     log: &SharedDevice,

@@ -23,14 +23,14 @@ pub(super) struct DataFiles {
 }
 
 impl DataFiles {
-    /// Opens files for writing. With `direct` they bypass the operating system's cache, because the
-    /// data will not be read soon.
+    /// Returns the data files of `device`, to write them. With `direct` the writes bypass the
+    /// operating system's cache, because the data will not be read soon.
     pub(super) fn to_write(device: &SharedDevice, direct: bool) -> Self {
         let options = OpenOptions::CREATE.direct(direct);
         Self { device: Arc::clone(device), options, files: BTreeMap::new() }
     }
 
-    /// Opens files for reading.
+    /// Returns the data files of `device`, to read them.
     pub(super) fn to_read(device: &SharedDevice) -> Self {
         Self { device: Arc::clone(device), options: OpenOptions::READ, files: BTreeMap::new() }
     }

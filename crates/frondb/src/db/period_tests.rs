@@ -1,4 +1,4 @@
-//! Checkpoints by time, on a clock that only the test advances.
+//! Checkpoints by time, on a clock that the test advances.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -66,7 +66,7 @@ impl Setup {
         self.db.shared().background.jobs.log.replay_bytes()
     }
 
-    /// Returns whether a checkpoint will become due only because time passes.
+    /// Returns whether a checkpoint will become due even if nothing is written any more.
     fn is_waiting(&self) -> bool {
         self.db.shared().background.checkpoint_due_in().is_some()
     }

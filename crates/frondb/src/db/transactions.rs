@@ -64,10 +64,10 @@ impl Db {
         self.open.txns.roll_back_prepared(xid)
     }
 
-    /// Sets a hook that is called for every later commit, in commit order, for example to write a
-    /// log of the application. `None` removes it. The hook runs before the commit is durable and
-    /// blocks all other commits, so it must be quick and must not call the database. If it panics,
-    /// the panic is logged and the commit is still valid.
+    /// Sets a hook that is called for every later commit that has writes, in commit order, for
+    /// example to write a log of the application. `None` removes the hook. The hook runs before the
+    /// commit is durable and blocks all other commits, so it must be quick and must not call the
+    /// database. If the hook panics, the panic is logged and the commit is still valid.
     pub fn set_commit_hook(&self, hook: Option<CommitHook>) {
         self.open.committer.set_hook(hook);
     }

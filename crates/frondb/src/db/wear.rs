@@ -14,8 +14,8 @@ use crate::directory::existing;
 impl Db {
     /// Returns the bytes and requests that the database has written to its files, by cause, since
     /// it was created (or first opened by a version that counts writes) and over the last hour. The
-    /// totals are kept across restarts; a crash loses the counts of the last minutes. `page` shows
-    /// everything as text, with the lifetime of a drive.
+    /// totals are kept across restarts; a crash loses the counts of the last minutes.
+    /// [`Wear::page`] shows everything as text, with the lifetime of a drive.
     ///
     /// ```
     /// use frondb::{Db, Options, TreeOptions, WriteCause};
@@ -57,7 +57,7 @@ impl Db {
 }
 
 /// Returns the wear that the newest superblock of the database in `device` has recorded; `None` if
-/// there is none in it.
+/// the superblock has no record of wear.
 fn recorded_in(device: &SharedDevice) -> Result<Option<Wear>> {
     let history = decode_history(&Manifest::read_note(device)?);
     Ok(history.map(|history| history.wear(history.newest().at, &history.newest().sums)))

@@ -76,7 +76,7 @@ fn by_file(sums: &WriteSums) -> Seen {
     seen
 }
 
-/// A database on a device that counts writes, with a clock that only the test advances.
+/// A database on a device that counts writes, with a clock that the test advances.
 struct Setup {
     device: MemoryDevice,
     watcher: Watcher,

@@ -24,7 +24,8 @@ impl Open {
 
     /// Flushes and stops the workers. Trims the log and replaces a long manifest by a snapshot, so
     /// that the next open reads and replays little, and returns free space to the file system. If
-    /// the database is read-only, only stops. REQUIRES: no call is in progress and none can begin.
+    /// the database is read-only, only stops the workers. REQUIRES: no call is in progress and none
+    /// can begin.
     fn finish(&self) -> Result<()> {
         let Parts { background, edits, log, trees, .. } = &self.parts;
         if self.options.read_only {
@@ -39,7 +40,7 @@ impl Open {
             background.wait_flushed()
         });
         self.stop();
-        // Whatever fails otherwise, no commit is lost.
+        // Sync the log even if the flush failed, so that no commit is lost.
         let synced = log.wal.sync();
         // Without space, the log keeps the messages that could not be flushed.
         unless_full(flushed)?;
@@ -49,7 +50,7 @@ impl Open {
         unless_full(background.trim_log())?;
         unless_full(background.rotate_manifest(false).map(drop))?;
         background.idle_maintenance();
-        // After idle maintenance, which may begin a segment.
+        // Secure the log after idle maintenance, which may begin a segment.
         log.wal.secure()?;
         // From here on, recovery reports a truncated or damaged manifest and cannot mistake it for
         // one with a torn tail.

@@ -152,7 +152,7 @@ impl ManifestState {
                 self.log_start = self.log_start.max(start);
                 self.log_durable = self.log_durable.max(durable);
             }
-            // May name a dropped tree; harmless.
+            // The part may belong to a dropped tree. Recovery then drops the part.
             Edit::Pending(part) => {
                 let last = part.runs.iter().map(|run| run.id.get()).max();
                 self.ids.run = self.ids.run.max(last.unwrap_or(0));

@@ -20,10 +20,11 @@ impl Open {
     /// `log_device`, or without one in the directory `wal` of `device`.
     ///
     /// # Errors
-    /// `Busy` if another process (or this one) has it open; `NotFound` or `Exists` as the options
-    /// require; `Invalid` for bad options, a directory with other files, or a log of another
-    /// database; `Unsupported` if a newer version of FronDB wrote the database; `Corruption`; `Io`.
-    /// With invalid options, or in a directory that holds other files, the call creates nothing.
+    /// `Busy` if another process, or this one, has the database open; `NotFound` or `Exists` as the
+    /// options require; `Invalid` for bad options, a directory with other files, or a log of
+    /// another database; `Unsupported` if a newer version of FronDB wrote the database;
+    /// `Corruption`; `Io`. With invalid options, or in a directory that holds other files, the call
+    /// creates nothing.
     ///
     /// # Read-only
     /// With [`Options::read_only`] the files on the devices never change: the writes of
