@@ -27,7 +27,8 @@ use crate::wear::WearMeter;
 pub struct Edits {
     /// The manifest, which stores edits as bytes.
     pub manifest: Manifest,
-    /// What the database writes to its files. The superblocks of the manifest carry the totals.
+    /// Counts what the database writes to its files. The superblocks of the manifest carry the
+    /// totals.
     pub wear: Arc<WearMeter>,
     /// The edit latch: held for reading while an edit is made, for writing while a snapshot is
     /// captured.

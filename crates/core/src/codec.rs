@@ -33,7 +33,7 @@ pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends an optional byte string: length + 1, or 0 for `None`.
+/// Appends an optional byte string: its length + 1 as a varint, then the bytes; 0 for `None`.
 pub fn put_bytes_opt(out: &mut Vec<u8>, bytes: Option<&[u8]>) {
     match bytes {
         None => out.push(0),

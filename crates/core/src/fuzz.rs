@@ -19,8 +19,8 @@ pub fn tuple(bytes: &[u8]) -> bool {
 }
 
 /// Decodes the bytes as fields, the parts of all record formats of the engine; a byte before each
-/// field selects its type. Checks that each field consumes input, and that its value is the same
-/// after it was encoded and decoded again.
+/// field selects its type. Checks that each field consumes input, and that a varint or bytes are
+/// the same after they were encoded and decoded again.
 pub fn fields(bytes: &[u8]) {
     let mut reader = Reader::new(bytes);
     while let Ok(which) = reader.u8() {

@@ -1,4 +1,4 @@
-//! [`Latency`]: a histogram of the durations of one kind of call, which is always on.
+//! [`Latency`]: a histogram, always on, of the durations of one kind of call.
 //!
 //! The first bucket ends at 1,024 ns, each following one at twice the end of the previous one, and
 //! the last has no end. To add a time costs two additions to shared counters. For calls much

@@ -24,7 +24,7 @@ pub struct ThreadLine {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Parallelism {
     /// P: the highest rate of small requests of any number of threads, divided by the rate of one
-    /// thread.
+    /// thread. The rate of one thread is its share of the rate of the fewest threads.
     pub requests: f64,
     /// Whether more threads were tried than the device serves at once. If not, `requests` is a
     /// lower bound.

@@ -44,7 +44,7 @@ pub use socket::{Connection, Listener};
 /// Numbers the temporary files of this process.
 static SCRATCH_FILES: ProcessCounter = ProcessCounter::new(1);
 
-/// A directory of the operating system.
+/// A directory of the operating system, as a [`Device`].
 pub struct PosixDevice {
     dir: OwnedFd,
     path: PathBuf,
@@ -81,8 +81,8 @@ impl PosixDevice {
         Self::create_with(path, Modes::PRIVATE)
     }
 
-    /// As [`create`](Self::create), with other modes, which also apply to the directories created
-    /// here.
+    /// As [`create`](Self::create), with the given modes, which also apply to the directories that
+    /// this call creates.
     ///
     /// # Errors
     /// As [`PosixDevice::create`].
@@ -332,7 +332,7 @@ impl Device for PosixDevice {
 
     fn subdevice(&self, dir: &str) -> Result<SharedDevice> {
         let fd = match self.open_dir(dir) {
-            // Create it only if it is missing: an existing directory may lie on a read-only medium.
+            // Create the directory only if it is missing: it may lie on a read-only medium.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.create_dir(dir)?;
                 self.open_dir(dir)?

@@ -39,7 +39,7 @@ fn a_tree_of_an_unknown_function_is_looked_after() {
         tree.put(b"b", b"2").unwrap();
         tree.update(b"b", b"3").unwrap();
         plain.put(b"k", b"v").unwrap();
-        // Not closed: a flush would fold the update.
+        // The database is not closed, because the flush of a close would fold the update.
     }
     frondb("stats", dir, &[]).ok();
     frondb("verify", dir, &[]).ok();

@@ -73,7 +73,7 @@ fn a_denied_permission_names_the_file_or_read_only() {
     let chmod = |path: &Path, mode| {
         std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
     };
-    // As root, the command runs as a user with the permissions of others.
+    // As root, the command runs as another user, for whom the last three bits of a mode count.
     let (readable, unreadable) = if is_root() { (0o644, 0o600) } else { (0o444, 0o200) };
     open_to_all(&dir);
     for path in [dir.clone(), dir.join("wal")] {

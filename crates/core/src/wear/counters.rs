@@ -81,7 +81,7 @@ impl Writes {
     }
 }
 
-/// The writes of a period, by cause, and the bytes of the user's commits among them.
+/// The writes of a period, by cause, and the bytes that users committed in the period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WriteSums {
     user_bytes: u64,

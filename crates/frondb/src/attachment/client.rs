@@ -191,7 +191,7 @@ fn check_seen(to: &Path) -> Result<()> {
     }
 }
 
-/// Returns a path that both processes resolve in the same way.
+/// Returns the absolute form of a path: the other process has a working directory of its own.
 fn absolute(path: &Path) -> Result<PathBuf> {
     let failed = |error| Error::io("find", &path.display().to_string(), &error);
     std::path::absolute(path).map_err(failed)

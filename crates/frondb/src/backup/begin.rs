@@ -19,7 +19,7 @@ use crate::open::parts::Parts;
 
 /// Most bytes in the name of an attached file.
 const NAME_BYTES_MAX: usize = 1024;
-/// Most bytes in a part of that name, which is the limit of the usual file systems.
+/// Most bytes in a part of the name of an attached file: the limit of the usual file systems.
 const PART_BYTES_MAX: usize = 255;
 
 /// A backup that has begun ([`Db::begin_backup`](crate::Db::begin_backup)).

@@ -312,7 +312,7 @@ fn totals_are_kept_over_a_close() {
         assert_eq!(wear.since, since);
         let opened = setup.since_open();
         assert_eq!(wear.total.sums.minus(&opened), recorded.total.sums);
-        // The next superblock records what the open has written.
+        // The writes of the open are counted; the next superblock records them.
         assert_eq!(by_file(&opened), setup.seen());
     }
 }

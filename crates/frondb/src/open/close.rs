@@ -78,7 +78,7 @@ impl Open {
     }
 }
 
-/// Takes a lack of disk space, with which the close continues, for success.
+/// Treats a full disk as success, because the close can continue with a full disk.
 fn unless_full(result: Result<()>) -> Result<()> {
     match result {
         Err(error) if error.kind() == ErrorKind::NoSpace => Ok(()),

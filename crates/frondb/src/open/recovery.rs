@@ -76,8 +76,8 @@ pub(crate) struct Recovered {
     pub(crate) lock: DeviceLock,
 }
 
-/// Opens or creates the database in `device`. `log_device` has the log if it is not in a
-/// directory of `device`.
+/// Opens or creates the database in `device`. `log_device` is the directory of the log; `None`
+/// means the directory `wal` of `device`.
 pub(crate) fn open(
     device: SharedDevice,
     log_device: Option<SharedDevice>,
@@ -205,7 +205,7 @@ impl Progress {
 
 fn report(recovery: &Recovery) {
     if recovery.created {
-        // Explains missing tables if the path is wrong or the disk is not mounted.
+        // This message explains missing tables if the path is wrong or the disk is not mounted.
         tracing::info!("found no database and created a new one");
     }
     if let Some(tail) = &recovery.log_tail {
