@@ -155,6 +155,12 @@ impl Pacing {
         }
     }
 
+    /// Notes that the flush under way has ended without draining its memtable. Its rate says nothing
+    /// about the next flush, and would slow down commits until that flush has a rate.
+    pub(crate) fn abandoned(&self) {
+        self.draining_rate.store(0, Ordering::Relaxed);
+    }
+
     /// Returns the bytes of a memtable that a flush drains per second, if known.
     fn flush_rate(&self) -> Option<u64> {
         let (before, now) = (&self.flush_rate, &self.draining_rate);
@@ -283,6 +289,10 @@ mod tests {
         pacing.draining(1 << 20, start, tenth);
         assert_eq!(pacing.half_second_bytes(), Some(5 << 20));
         pacing.drained(100 << 20, start, second);
+        assert_eq!(pacing.half_second_bytes(), Some(50 << 20));
+        // The rate of a flush that fails does not outlive it.
+        pacing.draining(1 << 20, start, tenth);
+        pacing.abandoned();
         assert_eq!(pacing.half_second_bytes(), Some(50 << 20));
     }
 

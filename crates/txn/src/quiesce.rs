@@ -53,10 +53,12 @@ fn keep_writers_out(
     trees: &[impl AsTree],
     timeout: Duration,
 ) -> Result<()> {
+    let begun = txns.reads.now();
     for tree in trees {
         let tree = tree.core();
         tree.check(txns.reads.engine)?;
-        let wait = LockWait::Upto(timeout);
+        let left = timeout.saturating_sub(txns.reads.now().since(begun));
+        let wait = LockWait::Upto(left);
         let locked = locker.lock_range(tree.locks(), b"", None, LockMode::Shared, wait);
         // The lock request also waits for prepared transactions, which keep their locks until they
         // are decided: with a binary log, every transaction is prepared for a moment. If an

@@ -26,6 +26,7 @@ impl Background {
         undo(job);
         match node {
             None => {
+                self.pacing.abandoned();
                 self.fail(error);
                 self.queue.end_flush(&tree, true);
             }
@@ -44,7 +45,10 @@ impl Background {
         let (tree, node) = (Arc::clone(job.tree()), job.node());
         undo(job);
         match node {
-            None => self.queue.end_flush(&tree, true),
+            None => {
+                self.pacing.abandoned();
+                self.queue.end_flush(&tree, true);
+            }
             Some(node) => {
                 self.queue.end_plan(tree.id, node);
                 replan(&self.jobs, &self.queue, &tree, &[node]);

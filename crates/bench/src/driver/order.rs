@@ -97,7 +97,7 @@ pub(crate) fn run_child(spec: &Spec) -> Result<Measurement> {
 fn death(status: ExitStatus, killed: u64) -> String {
     match status.signal() {
         Some(_) if killed > 0 => {
-            "killed: it needed more memory than 1.5 times the limit it was given".to_owned()
+            "killed: it needed more than 1.5 times the memory it was given".to_owned()
         }
         Some(signal) => format!("signal {signal} ended its process"),
         None => format!("its process ended with {status} and no measurement"),

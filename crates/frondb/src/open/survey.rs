@@ -249,7 +249,7 @@ impl RecordVisitor for Survey<'_> {
         }
         if let Op::Point { kind: MessageKind::PutRef, value, .. } = op {
             let reference = ValueRef::decode(value)
-                .map_err(|_| contradiction(self.at.1, "a bad reference to a large value"))?;
+                .map_err(|_| contradiction(self.at.0, "a bad reference to a large value"))?;
             found.values.extend(reference.extents);
         }
         Ok(())

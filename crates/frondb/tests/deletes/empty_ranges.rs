@@ -191,10 +191,10 @@ fn all(
 #[test]
 fn whatever_comes_back_is_seen() {
     const IDS: u64 = 8_000;
-    let seeds = from_env("VOIDS_SEEDS", 3_u64);
-    let first_seed = from_env("VOIDS_SEED", 1_u64);
+    let seeds = from_env("FRONDB_SEEDS", 3_u64);
+    let first_seed = from_env("FRONDB_SEED", 1_u64);
     for seed in first_seed..first_seed + seeds {
-        println!("VOIDS_SEED={seed}");
+        println!("FRONDB_SEED={seed}");
         let mut prng = Prng::new(seed);
         let dir = TempDir::new("empty-ranges");
         let db = open(&dir, if seed % 2 == 0 { 0 } else { 2 });
@@ -300,8 +300,8 @@ fn readers_beside_two_writers_find_the_first_row() {
     for parity in 0..2 {
         said.put(&[parity], &key(u64::from(parity))).unwrap();
     }
-    let seed = from_env("VOIDS_SEED", 1_u64);
-    println!("VOIDS_SEED={seed}");
+    let seed = from_env("FRONDB_SEED", 1_u64);
+    println!("FRONDB_SEED={seed}");
     let done = AtomicBool::new(false);
     let looks = std::thread::scope(|scope| {
         let reader = scope.spawn(|| {

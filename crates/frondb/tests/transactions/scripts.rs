@@ -15,7 +15,7 @@
 //! Some names have commands of their own: `batch: put|delete|delete-range ...` writes a plain
 //! batch; `build: snapshot [now]` shows what an index build would read; `prepared: list` and
 //! `prepared: commit|rollback xid` handle prepared transactions; `db: checkpoint|reopen`;
-//! `flush: now`; `locks: all` shows the number of locks.
+//! `flush: now`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -87,7 +87,6 @@ impl World {
             ("db", "checkpoint") => return show(self.db.checkpoint().map(|()| String::new())),
             ("db", "reopen") => return self.reopen(),
             ("flush", _) => return show(self.db.flush().map(|()| String::new())),
-            ("locks", _) => return self.locks(),
             (_, "cancel") => {
                 self.handles.lock()[name].1.cancel();
                 return "cancelled".into();
@@ -153,16 +152,6 @@ impl World {
         self.db = support::open_small(self.device.clone());
         self.tree = self.db.open_tree("t").unwrap();
         "ok".into()
-    }
-
-    fn locks(&self) -> String {
-        let mut rows = 0;
-        let mut all: Vec<String> = Vec::new();
-        for lock in self.db.locks() {
-            rows += 1;
-            all.push(format!("{lock:?}"));
-        }
-        format!("{rows}")
     }
 }
 

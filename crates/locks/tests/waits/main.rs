@@ -179,15 +179,15 @@ fn a_scan_goes_before_waiters_that_wait_for_it_through_others() {
     let setup = Setup::new();
     let table = &setup.tables[0];
     let mut scanner = setup.holder(1, &[(0, b"c")], Exclusive);
-    let second = setup.waits(setup.manager.locker(2), 0, b"c", Exclusive);
-    // Its gap contains "c", so it waits for the second, which requested "c" earlier, and for the
-    // scanner, which holds "c".
+    let second = setup.waits(setup.holder(2, &[(0, b"d")], Exclusive), 0, b"c", Exclusive);
+    // Its gap contains "d", which the second holds, but not "c". So it waits for the scanner only
+    // through the second.
     let mut third = setup.manager.locker(3);
     let third = std::thread::spawn({
         let table = Arc::clone(table);
         move || {
             let next =
-                third.lock_next(&table, Included(b"a"), Excluded(b"e"), b"e", Exclusive, Forever);
+                third.lock_next(&table, Included(b"d"), Excluded(b"e"), b"e", Exclusive, Forever);
             (third, next)
         }
     });

@@ -10,6 +10,7 @@ use frondb_locks::{LockMode, LockWait, Locker};
 
 use super::options::BulkReport;
 use super::shared::LoadShared;
+use crate::context::Transactions;
 
 /// Longest wait for the lock of each tree in one attempt to lock all trees. During an attempt,
 /// other transactions wait for new locks.
@@ -70,7 +71,7 @@ impl LoadShared {
             let is_last = left <= LOCK_SLICE;
             let work = if is_last { report.entries } else { 0 };
             let timeout = left.min(LOCK_SLICE);
-            let Err(error) = lock_all(locker, parts, timeout, work) else { return Ok(()) };
+            let Err(error) = lock_all(txns, locker, parts, timeout, work) else { return Ok(()) };
             match error.kind() {
                 // Count the full length of the attempt, because in tests the clock may not advance
                 // during a wait.
@@ -85,10 +86,18 @@ impl LoadShared {
     }
 }
 
-fn lock_all(locker: &mut Locker, parts: &[Attachment], timeout: Duration, work: u64) -> Result<()> {
+/// Waits at most `timeout` for the locks of all trees together.
+fn lock_all(
+    txns: &Transactions,
+    locker: &mut Locker,
+    parts: &[Attachment],
+    timeout: Duration,
+    work: u64,
+) -> Result<()> {
+    let begun = txns.reads.now();
     for part in parts {
         locker.set_work(work);
-        let wait = LockWait::Upto(timeout);
+        let wait = LockWait::Upto(timeout.saturating_sub(txns.reads.now().since(begun)));
         let locked = locker.lock_range(part.tree.locks(), b"", None, LockMode::Exclusive, wait);
         locked.map_err(|error| {
             error.context(format_args!("a bulk load into tree {:?}", part.tree.name.read()))
