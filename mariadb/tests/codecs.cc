@@ -106,7 +106,7 @@ class Round {
     return false;
   }
 
-  /** Whether the other record has the same fields. */
+  /** Whether field `i` has the same value in both records. */
   bool is_same(uint i) {
     Field *field = columns_.table()->field[i];
     my_ptrdiff_t offset = columns_.record(1) - columns_.record(0);

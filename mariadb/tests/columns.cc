@@ -111,7 +111,7 @@ Field *Columns::make(Type type, uchar *at, uchar *null_byte, uchar null_bit) {
       return new (root) Field_bit(at, BITS, null_byte, null_bit, table_.record[0] + 1 + fields_.size(), 0, NONE, &name_);
     case Type::Char: return new (root) Field_string(at, bytes, null_byte, null_bit, NONE, &name_, collation);
     case Type::Varchar:
-      // Long enough for a length prefix of two bytes.
+      // A column of this length has a length prefix of two bytes.
       if (random_.chance(1, 3)) bytes = VARCHAR_LONG / cs->mbmaxlen * cs->mbmaxlen;
       return new (root) Field_varstring(at, bytes, bytes < 256 ? 1 : 2, null_byte, null_bit, NONE, &name_, &share_, collation);
     case Type::Blob:

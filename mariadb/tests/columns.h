@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Tables for tests of the codecs: fields of the server's own classes, over records in memory.
-   There is no server: fields are made as it makes them from a definition, and their values are bytes as it stores
-   them. */
+   Tables for tests of the codecs: fields of the server's own classes, over records in memory. No server runs: the
+   fields are made as a server makes them from a definition, and their values are bytes as a server stores them. */
 
 #ifndef FRONDB_TEST_COLUMNS_H
 #define FRONDB_TEST_COLUMNS_H

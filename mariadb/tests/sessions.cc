@@ -46,7 +46,7 @@ bool visits_end_before_transactions(frondb_txn *txn, MYSQL_THD thd) {
   std::thread visitor([&] {
     while (!is_done) fron::for_each_owner(&number, 1, visit);
   });
-  // The scheduler decides how often they meet.
+  // The scheduler decides how often the threads meet, so continue until there were enough visits.
   while (visits < VISITS) {
     is_in_transaction = true;
     session.has(txn);
@@ -68,7 +68,7 @@ int main() {
   must(frondb_db_open(folder, nullptr, db.out()));
   fron::Txn txn;
   must(frondb_db_begin(db.get(), nullptr, txn.out()));
-  // The registry only hands the connection on.
+  // The registry only passes this pointer to the visitor, which does not use it.
   int connection;
   bool is_good = visits_end_before_transactions(txn.get(), reinterpret_cast<MYSQL_THD>(&connection));
   txn.reset();

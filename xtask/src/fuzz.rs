@@ -1,6 +1,6 @@
 //! `make fuzz`: runs the targets of fuzz/targets.toml under libFuzzer (nightly, cargo-fuzz).
 //!
-//! [`crate::tidy`] checks that this table agrees with the `fuzz` modules of the crates, with the
+//! [`crate::tidy`] checks that targets.toml agrees with the `fuzz` modules of the crates, with the
 //! files in fuzz/fuzz_targets and with fuzz/Cargo.toml.
 
 use std::collections::BTreeSet;

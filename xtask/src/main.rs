@@ -2,9 +2,9 @@
 //! fuzzing.
 //!
 //! These commands are Rust and not shell scripts, so that they are tested, and the same on every
-//! machine and in CI. Every check is a pure function from files to a list of findings. The command
-//! prints the findings, and a test of this crate demands that there are none, so `cargo test`
-//! enforces the rules too.
+//! machine and in CI. The checks `layers`, `modules` and `tidy` are functions from files to a list
+//! of findings. The command prints the findings, and a test of this crate demands that there are
+//! none, so `cargo test` enforces these rules too.
 //!
 //! | module | what it does |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! `cargo xtask plugin`, `install-plugin`, `server`, `server-stop`, `test-mariadb`, `test-apps` and
-//! `mtr`: ENGINE=FronDB for the MariaDB server of Debian.
+//! `cargo xtask plugin`, `install-plugin`, `server`, `server-stop`, `test-mariadb`,
+//! `test-mariadb-full`, `test-apps` and `mtr`: ENGINE=FronDB for the MariaDB server of Debian.
 //!
 //! | module | role | files, below target/mariadb |
 //! |---|---|---|

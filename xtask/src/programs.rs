@@ -9,7 +9,6 @@ use crate::Result;
 use crate::step::Cmd;
 use crate::workspace::root;
 
-/// A test program.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Program {
     /// The source file of the program's root module, relative to the checkout.

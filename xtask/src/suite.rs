@@ -14,7 +14,6 @@ use crate::{
     Result, docs, fuzz, install, layers, mariadb, modules, report, shuttle, subjects, tidy,
 };
 
-/// Runs the whole suite.
 pub(crate) fn run() -> Result {
     install::c_compiler()?;
     install::rust_components()?;

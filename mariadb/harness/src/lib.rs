@@ -7,9 +7,9 @@
 //!   Client   one connection: send a statement, receive its reply
 //! ```
 //!
-//! The harness reaches the plugin only over the socket and links neither the server nor the engine,
-//! so its licence is the project's and not the server's. Every wait has a time limit, and its error
-//! says what did not happen.
+//! This library reaches the plugin only over the socket and links neither the server nor the
+//! engine, so its licence is the project's and not the server's. Every wait has a time limit, and
+//! its error says what did not happen.
 //!
 //! `cargo test` ignores tests that need a server; `make test-mariadb` builds the plugin and runs
 //! them.

@@ -1,7 +1,8 @@
 //! Packets of the client protocol: framing, and the integers and strings in them.
 //!
 //! ```text
-//!   3 bytes length, 1 byte number in the conversation, then the bytes; 0xFFFFFF long: more follows
+//!   3 bytes length, 1 byte sequence number, then so many bytes. After length 0xFFFFFF the message
+//!   continues in the next packet.
 //! ```
 
 use std::io::{self, Read, Write};

@@ -76,7 +76,7 @@ impl Place {
             .arg(INNODB_LOG)
             .arg(format!("--datadir={}", self.data().display()))
             .arg(format!("--user={}", user()?))
-            // This program also runs a server, which must not use a shared folder either: see
+            // mariadb-install-db also runs a server, which must not use a shared folder either: see
             // `arguments`.
             .env("TMPDIR", self.path("tmp"))
             .stdin(Stdio::null())

@@ -85,7 +85,6 @@ impl Reply {
         Ok(fields.integer(2)? & MORE_RESULTS != 0)
     }
 
-    /// Adds a row.
     pub(crate) fn row(&mut self, message: &[u8]) -> io::Result<()> {
         let mut fields = Fields(message);
         let row: io::Result<Vec<Value>> =

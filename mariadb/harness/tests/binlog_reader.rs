@@ -52,14 +52,14 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The ids that the files insert into `table`, and the number of all inserted rows.
+/// The ids that the files insert into `table`, and the number of rows that they insert into it.
 fn inserted(folder: &Path, table: &str) -> (BTreeSet<u64>, usize) {
     let done = Command::new("mariadb-binlog")
         .args(["--no-defaults", "--base64-output=decode-rows", "--verbose"])
         .args(files(folder))
         .output()
         .unwrap();
-    // The reader may still be writing the last event.
+    // The reader may still be writing the last event, so ignore whether the program failed.
     let text = String::from_utf8_lossy(&done.stdout);
     let (mut ids, mut rows, mut is_ours) = (BTreeSet::new(), 0, false);
     for line in text.lines() {
@@ -124,8 +124,8 @@ fn a_reader_of_the_binary_log_has_the_rows_of_the_tables_across_kills() {
     fs::create_dir_all(&read).unwrap();
     let next = AtomicU64::new(1);
     for _ in 0..KILLS {
-        // The new reader reads the last file again from its beginning, since a new connection must
-        // do so.
+        // The new reader reads the last file again from its beginning: mariadb-binlog copies whole
+        // files, and cannot continue one.
         let from = files(&read).last().map_or_else(
             || "binlog.000001".to_owned(),
             |last| last.file_name().unwrap().to_string_lossy().into_owned(),
@@ -156,8 +156,8 @@ fn a_reader_of_the_binary_log_has_the_rows_of_the_tables_across_kills() {
         let (found, rows) = inserted(&read, "ours");
         if found == ours {
             assert_eq!(rows, ours.len(), "a row was read twice");
-            // The rows of both tables are in the same transactions, so these rows are there now or
-            // very soon.
+            // The rows of both tables are in the same transactions, so the reader has the rows of
+            // `theirs` now or very soon.
             if inserted(&read, "theirs").0 == theirs {
                 break;
             }

@@ -23,7 +23,8 @@ const KEYS: [&str; 3] =
     ["id INT PRIMARY KEY", "id INT NOT NULL, UNIQUE KEY uid (id)", "id INT NOT NULL, KEY (id)"];
 const COLUMNS: &str = "a INT, b VARCHAR(20), c INT, up INT, x TEXT, y INT AS (c + 1) VIRTUAL, \
                        KEY (a), KEY ca (c, a), KEY (y)";
-/// The other indexes; a partitioned table gets [`NOT_UNIQUE`].
+/// The unique keys, besides those of [`KEYS`], and the key `lx`. A partitioned table gets
+/// [`NOT_UNIQUE`] instead.
 const UNIQUE: [&str; 2] =
     ["UNIQUE KEY ub (b), UNIQUE KEY lx (x) USING HASH", "UNIQUE KEY ub (b), KEY lx (x(10))"];
 const NOT_UNIQUE: &str = "KEY ub (b), KEY lx (x(5))";

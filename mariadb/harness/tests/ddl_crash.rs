@@ -246,7 +246,8 @@ fn a_crash_in_ddl_leaves_the_old_or_the_new() {
             let mut client = server.connect().unwrap();
             let needed = check(&mut client, &name);
             check_foreign_keys(&mut client, &name);
-            // Only the trees of these tables and of the dictionary remain.
+            // The trees of tables, whose names have three parts, are exactly those of the existing
+            // tables.
             let there = client
                 .number("SELECT count(*) FROM information_schema.frondb_trees WHERE tree_name LIKE 'mariadb/%/%'")
                 .unwrap();

@@ -25,7 +25,7 @@ fn frondb_answers_as_innodb_does() {
         .plugin_from_environment()
         // Other tests cover durability.
         .set("innodb-flush-log-at-trx-commit=0")
-        // Rows move from memory to the trees as often as possible.
+        // Rows move from memtables to runs as often as possible.
         .set("frondb-checkpoint-period=1")
         .set("frondb-memory=32M");
     let mut server = Server::start_fresh(&folder.join("differential"), options).unwrap();
@@ -43,7 +43,8 @@ fn frondb_answers_as_innodb_does() {
             Err(error) if time.is_some() => {
                 println!("{error}");
                 failures.push(error.to_string());
-                // Restart the server if the search for fewer statements has repeated a crash.
+                // After a failure `run` searches for a shorter list of statements that fails too.
+                // If the failure is a crash, the search has crashed the server again.
                 if server.connect().is_err() {
                     server.kill().and_then(|()| server.start()).unwrap();
                 }

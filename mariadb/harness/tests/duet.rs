@@ -1,7 +1,7 @@
-//! Runs 3,000 random steps of two transactions on FronDB and InnoDB. Compares the rows that each
-//! transaction reads by every key, before and after it writes rows that the other transaction has
-//! committed since the first one's snapshot. `SEED=` and `STATEMENTS=` set other values; `MINUTES=`
-//! continues with the next seeds for that time.
+//! Runs 3,000 random steps of two transactions on FronDB and InnoDB. A transaction reads its rows
+//! by every key, before and after it writes rows that the other one has committed since the
+//! reader's snapshot. The test compares the rows of both engines. `SEED=` and `STATEMENTS=` set
+//! other values; `MINUTES=` continues with the next seeds for that time.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

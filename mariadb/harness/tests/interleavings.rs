@@ -1,7 +1,7 @@
 //! Scripts of two transactions at all isolation levels, on FronDB and InnoDB in one server. Each
 //! step has the same outcome on both engines, or the difference is in
 //! src/interleavings/differences.md with a reason that mariadb/docs/interleavings.md explains.
-//! `REWRITE=1` rewrites the rows of that table.
+//! `REWRITE=1` rewrites the rows of the table in differences.md.
 
 use std::path::Path;
 

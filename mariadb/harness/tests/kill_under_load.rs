@@ -1,8 +1,8 @@
-//! kill -9 under load with the binary log on. After each restart the tables have every acknowledged
-//! transaction completely, indexes agree with rows, prepared transactions can be resolved, and a
-//! second server that applies the binary log has the same rows. InnoDB's recovery can take old log
-//! for new log: if InnoDB's log shows that, the test makes the other checks, ends the history and
-//! begins another one.
+//! kill -9 under load with the binary log on. A history is ten kills of one server. After each
+//! restart the tables have every acknowledged transaction completely, indexes agree with rows,
+//! prepared transactions can be resolved, and a second server that applies the binary log has the
+//! same rows. InnoDB's recovery can take old log for new log: if InnoDB's log shows that, the test
+//! makes the other checks, ends the history and begins another one.
 //!
 //! ```text
 //!   writers      BEGIN; move money; a line in the journal and one in a table of InnoDB; COMMIT
@@ -215,8 +215,8 @@ fn check_halves(client: &mut Client, server: &Server) -> std::result::Result<(),
     Err(stale.unwrap_or_else(|| panic!("half of a transaction: {halves:?}")))
 }
 
-/// Checks that the prepared transactions exist and can be resolved, and that none is left
-/// afterwards.
+/// Checks that the prepared transactions exist, and resolves them. Then checks the rows of all XA
+/// transactions.
 fn check_branches(client: &mut Client, known: &Known) {
     let recovered = client.query("XA RECOVER").unwrap();
     let name = |value: &[u8]| std::str::from_utf8(value).unwrap().parse().unwrap();

@@ -18,8 +18,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// The name of the search's thread in `/proc`.
 const THREAD: &str = "frondb-lost";
 
-/// Waits until the server's search has ended; returns the server's log after `before`. The search
-/// begins before the server answers.
+/// Waits until the server's search has ended; returns the server's log without its first `before`
+/// bytes. The search begins before the server answers.
 fn log_of_search(server: &Server, before: usize) -> String {
     let tasks = format!("/proc/{}/task", server.pid().unwrap());
     let is_search = |task: fs::DirEntry| {

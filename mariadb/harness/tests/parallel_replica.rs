@@ -104,7 +104,8 @@ fn replicate(mode: &str, reads: Reads, seed: u64) {
             scope.spawn(move || write(client, random, writer));
         }
     });
-    // The whole binary log exists before the replica starts, so the replica works far ahead.
+    // The whole binary log exists before the replica starts, so the replica's threads can apply
+    // many transactions ahead of the oldest uncommitted one.
     there.query("START SLAVE").unwrap();
     let position = here.value("SELECT @@gtid_binlog_pos").unwrap();
     let caught_up = there.number(&format!("SELECT MASTER_GTID_WAIT('{position}', {CATCH_UP}) = 0"));

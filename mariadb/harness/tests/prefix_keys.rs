@@ -29,7 +29,7 @@ const TYPES: [&str; 13] = [
 ];
 
 /// The keys of each table, of which the first has no text part; then the names of all keys but the
-/// first. The texts of a table differ in their first six characters.
+/// first. Different texts of a table differ in their first six characters.
 const KEYS: [(&str, &[&str]); 3] = [
     (
         "KEY ka (a), KEY k2 (c(2)), KEY k6 (c(6)), KEY kca (c(6), a), KEY kac (a, c(3))",
@@ -233,8 +233,8 @@ fn partitions_and_virtual_columns_find_the_rows_that_innodb_finds() {
                         let sql = format!(
                             "SELECT * FROM {{t}} FORCE INDEX (ka, {key}) WHERE {condition}"
                         );
-                        // Without an index, because with MRR over partitions InnoDB fails with
-                        // error 1032.
+                        // InnoDB reads without an index, because with MRR over partitions it fails
+                        // with error 1032.
                         let scan = format!("SELECT * FROM theirs USE INDEX () WHERE {condition}");
                         let theirs = rows(&mut client, &scan);
                         compare_with(&mut client, &sql, &theirs, &mut wrong);

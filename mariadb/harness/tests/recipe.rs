@@ -87,8 +87,8 @@ fn the_recipe_works_on_the_configuration_of_the_distribution() {
         Options::new().plugin_in_folder(&plugin).defaults_file(defaults)
     };
 
-    // Without the line about maturity the server refuses the plugin. With FORCE it then does not
-    // start.
+    // Without the line about maturity the server refuses the plugin. It then does not start,
+    // because the recipe loads the plugin with FORCE.
     let lines = recipe.lines().filter(|line| !line.starts_with("plugin_maturity"));
     let without: Vec<&str> = lines.collect();
     assert!(without.len() < recipe.lines().count(), "{recipe}");

@@ -114,9 +114,10 @@ fn data_of_earlier_versions_is_served() {
     assert!(!versions.is_empty());
     for version in versions {
         let mut server = server_on(&version);
-        // Version 0.1.0 had a folder whose name the server listed as a database.
+        // Version 0.1.0 had the folder `#frondb`, which the server listed as a database. A start
+        // renames it.
         let earlier = server.data().join("#frondb");
-        // While a process has the database open, the server does not rename the folder.
+        // While a process has the database open, a start does not rename the folder.
         let lock = fs::File::create(earlier.join("LOCK")).unwrap();
         lock.lock().unwrap();
         server.start().unwrap();

@@ -1,10 +1,11 @@
 //! A plugin that was built for another server reports this in one sentence with both versions. The
 //! server runs without it, and with the right plugin the tables can be read again.
 //!
-//! The wrong plugins are changed copies of the right one. In the first copy, each number of the
-//! server's version is the number of the next patch release. In the second, the class that is
-//! compared with the server's class has one entry less. In the third, another release stands in
-//! place of this server's, so that its headers count as not compared with this server.
+//! The wrong plugins are changed copies of the right one. In the first copy, each number that is
+//! the server's version is replaced by the version of the next patch release. In the second, the
+//! virtual table that is compared with the server's class `handler` has one entry less. In the
+//! third, another release replaces the server's release, so that the plugin's headers count as not
+//! compared with this server.
 //! xtask/src/mariadb/layout/tests.rs tests wrong headers themselves.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]

@@ -159,7 +159,7 @@ impl Args {
         self.common.rounds.unwrap_or(1)
     }
 
-    /// Rows of the workload.
+    /// Rows of the workload; nodes for `graph`, warehouses for `tpcc`.
     pub(crate) fn rows(&self) -> u64 {
         let usual = match self.workload {
             Workload::Sysbench | Workload::SqlCounts | Workload::Graph => 1_000_000,

@@ -67,7 +67,7 @@ pub(crate) fn measure(
             variant: name.to_owned(),
             rows: Some(args.rows()),
             transactions_per_s: Some(statements / begin.elapsed().as_secs_f64().max(1e-9)),
-            // In this workload: microseconds a statement.
+            // In this workload the field has the microseconds of a statement.
             server_cpu_us_per_row: Some(
                 (process.cpu_time()? - cpu).as_secs_f64() * 1e6 / statements,
             ),

@@ -150,7 +150,8 @@ impl Host {
         self.halt()
     }
 
-    /// As [`stop`](Self::stop), but the counters of the server's writes stay readable.
+    /// Stops the server like [`stop`](Self::stop), but the counters of the server's writes stay
+    /// readable.
     pub(crate) fn halt(&mut self) -> Result<u64> {
         self.server.stop().map_err(Error::engine)?;
         sync_file_system(&self.folder)?;

@@ -9,7 +9,7 @@
 //!  closed  they have ended
 //!  insert  one statement adds a million rows with two secondary keys to a table that has rows
 //!  delete  one statement deletes half of them
-//!  foreign one statement adds half a million rows, each of which refers to one of the others
+//!  foreign one statement adds half a million rows, each of which refers to a remaining row
 //!  status  SHOW TABLE STATUS of 5,000 tables of three indexes, just created, twice
 //! ```
 //!
@@ -17,9 +17,9 @@
 //! The control is InnoDB under the same load, with a buffer pool of 8 MiB. At each stage, the
 //! growth of FronDB's server since its start, less the control's growth and 32 KiB for each
 //! connection, must stay within 1.15 times the memory option. If the option is at least 200 MiB,
-//! the bound also holds without subtracting the control's growth; with less, the server's own 66
-//! MiB are the larger part. A server whose engine has used little of its memory proves nothing, so
-//! the report shows how much it used.
+//! the bound also holds without subtracting the control's growth. With a smaller option, the 66 MiB
+//! that the server itself needs would decide the result. A server whose engine has used little of
+//! its memory proves nothing, so the report shows how much it used.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -59,7 +59,7 @@ const CONNECTED: [&str; 2] = ["busy, peak", "at rest"];
 /// Rows that the statement of the stage *insert* adds.
 const INSERTED: u64 = 1_000_000;
 const TABLES: u64 = 5000;
-/// Longest time of SHOW TABLE STATUS for 5,000 tables: a quarter of 2 seconds for 20,000.
+/// Longest time of SHOW TABLE STATUS for 5,000 tables; the limit for 20,000 tables is 2 seconds.
 const STATUS_SECONDS: f64 = 0.5;
 
 pub(crate) fn measure(

@@ -65,7 +65,7 @@ impl Table {
             rows: Some(self.rows),
             transactions_per_s: Some(per_s),
             transaction_ms_p95: Some(p95),
-            // In this workload: microseconds a transaction.
+            // In this workload the field has the microseconds of a transaction.
             server_cpu_us_per_row: Some(cpu.as_secs_f64() * 1e6 / (per_s * seconds).max(1.0)),
             written_bytes: Some(process.io()?.written_bytes - io.written_bytes),
             ..Measurement::default()

@@ -38,8 +38,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     report_all(args, &medians)
 }
 
-/// Measures one engine once; returns a measurement for each variant. If the measurement fails, the
-/// only one has the `error`.
+/// Measures one engine once; returns a measurement for each variant. If the workload fails, each of
+/// them has the `error`.
 fn measure(contender: Contender, args: &Args) -> Vec<Measurement> {
     let label = format!("{} {}", contender.name(), args.workload.name());
     let progress = Progress::visible(label);

@@ -22,7 +22,8 @@ class CommitBlock {
   /** Waits for running statements that change definitions, and holds back new ones. Returns true after an error, which
       is raised. Does nothing if this session itself has reached BACKUP STAGE BLOCK_COMMIT. */
   bool block_definitions();
-  /** Waits for commits that have begun, and holds back new ones. Called after block_definitions(). */
+  /** Waits for commits that have begun, and holds back new ones. Called after block_definitions(). Returns true after
+      an error, which is raised. */
   bool block_commits();
   void release();
 

@@ -26,7 +26,7 @@
 namespace fron {
 namespace {
 
-/** Maximum number of times that the moment is fixed again because the binary log has grown meanwhile. */
+/** Maximum number of times that a backup's moment is fixed. It is fixed again if the binary log has grown meanwhile. */
 constexpr int TRIES_MAX = 20;
 
 /** The statement that makes a backup, for progress reports. */
@@ -51,8 +51,8 @@ int32_t report(void *of, const char *tree, uint64_t done, uint64_t total) {
   return report_progress(statement->thd, tree, done, total);
 }
 
-/** Fixes the moment with locks of its own. Returns true after an error that is raised; sets `failure` for any other
-    error. */
+/** Fixes the backup's moment (backup/order.h) and holds back commits itself meanwhile, instead of waiting for another
+    session. Returns true after an error that is raised; sets `failure` for any other error. */
 bool fix_alone(THD *thd, BegunBackup *begun, Failure *failure) {
   CommitBlock block(thd);
   if (block.block_definitions()) return true;
@@ -74,7 +74,7 @@ Failure attach(const BegunBackup &begun) {
   return error ? Failure(Sentence(error).text()) : Failure();
 }
 
-/** Copies the backup. Returns true after a KILL. */
+/** Copies the data into the backup's folder. Returns true after a KILL. */
 bool copy(THD *thd, const BackupOrder &order, const BegunBackup &begun, bool is_noted, Failure *failure) {
   Statement statement = {thd, is_noted, -1};
   Stats counts;

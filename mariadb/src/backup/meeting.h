@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Coordinates a backup with the backup of another tool: the session that makes the backup waits until the sessions
-   of the other tool have held back commits, as mariadb-backup does, so that both backups have the same moment.
+   Coordinates a backup with the backup of another tool: the session that makes the backup waits until the sessions of
+   the other tool have held back commits, as mariadb-backup does, so that both backups have the same moment, that is,
+   contain the same committed state.
 
      the session of SET frondb_backup_dir        the sessions of the other tool
        wait_for_stage() ........................   BACKUP STAGE START: meet_begin_of_stages()
@@ -31,13 +32,13 @@ bool cannot_wait(THD *thd);
     fixed, returns true with the reason in `failure`. */
 bool wait_for_stage(THD *thd, BegunBackup *begun, Failure *failure);
 
-/** Called when a session begins stages. */
+/** Called when a session begins backup stages (BACKUP STAGE START). */
 void meet_begin_of_stages();
 
 /** Called in any session when the server flushes the logs of its engines. */
 void meet_flush_of_logs(THD *thd);
 
-/** Called when the stages of a session end. */
+/** Called when the backup stages of a session end. */
 void meet_end_of_stage();
 
 }  // namespace fron

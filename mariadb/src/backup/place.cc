@@ -65,7 +65,7 @@ Failure check_folder(const std::string &dir, const char *allowed_prefix, std::st
     if (*allowed_prefix != '/' || !is_within(path, resolved(allowed_prefix)))
       return "the path is outside of frondb_backup_allowed_prefix, " + std::string(allowed_prefix);
   }
-  // The server's is_secure_file_path() refuses paths below a missing folder.
+  // Do not use the server's is_secure_file_path(): it refuses paths below a missing folder.
   const char *secure = opt_secure_file_priv;
   if (secure && *secure && !is_within(path, resolved(secure)))
     return "the path is outside of secure_file_priv, " + std::string(secure);

@@ -76,9 +76,9 @@ class KeyCodec {
       value is NULL or cannot be in such an index. */
   bool encode_as(const KEY *key, const uchar *image, const std::vector<PartShape> &shapes, std::string *to) const;
 
-  /** Returns the number of first key bytes that filters for short scans hash (table/options.cc): the bytes of the
-      first column, or of the first two of three or more, up to a column whose encoding has no fixed length; 16 if that
-      is the first column. */
+  /** Returns the number of first key bytes that filters for short scans hash (table/options.cc): the bytes of the first
+      column, or of the first two if the key has three or more, up to a column whose encoding has no fixed length. If
+      the first column is such a column: 16. */
   size_t prefix_bytes() const;
 
   /** Returns whether any part in the image is NULL; such keys are never duplicates. */
@@ -105,8 +105,8 @@ class KeyCodec {
   /** A part of a key, for display. */
   struct Piece {
     bool is_null = false;
-    /** Whether the field can be decoded, and its bytes: as a record has them, but the key image of a BIT, and a
-        VARBINARY without its length. */
+    /** Whether the field can be decoded, and then its bytes as a record has them, except that a BIT has its key image
+        and a VARBINARY lacks its length. */
     bool has_image = false;
     std::string image;
     /** The encoding without the NULL byte. The bytes of a descending part are inverted, as if it were ascending. */

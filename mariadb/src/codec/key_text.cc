@@ -19,7 +19,7 @@ namespace {
 constexpr uint BINARY_CHARSET = 63;
 /** Maximum bytes of a value shown in hexadecimal, and as text. */
 constexpr size_t HEX_BYTES = 64, TEXT_BYTES = 256;
-/** The first and the last character in the table of weights. */
+/** The first and the last character that known_weights() maps, besides a to z. */
 constexpr my_wc_t FIRST_KNOWN = 0x20, LAST_KNOWN = 0x24F;
 
 std::string number(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -172,7 +172,7 @@ const char *refuse(const TABLE *table, const TABLE *altered, const Alter_inplace
   // The row of a sequence has a fixed hidden key, which a table might give to another row.
   if (create->sequence || table->s->sequence) return "the table is or becomes a sequence";
   if (altered->versioned() != table->versioned()) return "system versioning is added or dropped";
-  // The server computes and checks the values of the hidden column of such a key.
+  // A unique key that is too long for an index has a hidden column, whose values the server computes and checks.
   if ((has_hash_column(table) || has_hash_column(altered)) && wanted & ~OF_DEFINITION)
     return "a unique key of the table is too long for an index";
   if (wanted & (ALTER_ADD_STORED_GENERATED_COLUMN | ALTER_STORED_GCOL_EXPR)) return "a stored generated column is computed";
@@ -180,7 +180,7 @@ const char *refuse(const TABLE *table, const TABLE *altered, const Alter_inplace
   if (wanted & (ALTER_STORED_COLUMN_TYPE | ALTER_VIRTUAL_COLUMN_TYPE))
     return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE);
   if (wanted & ~IN_PLACE || info->error_if_not_empty) return "rows must be rewritten";
-  // The server finds the partition of a row by the expression.
+  // The partition of a row may depend on the expression.
   if (wanted & ALTER_VIRTUAL_GCOL_EXPR && table->part_info) return "the expression of a generated column changes";
   if ((wanted & (ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX)) == ALTER_DROP_PK_INDEX ||
       (has_hidden_key(altered) && !has_hidden_key(table)))
@@ -191,7 +191,7 @@ const char *refuse(const TABLE *table, const TABLE *altered, const Alter_inplace
   // The minimum to which the counter may be lowered depends on the rows. All partitions must give the same answer: the
   // server uses the smallest of their answers, and the answer for a copy is not the smallest.
   bool is_partition = share.name.find(PARTITION) != std::string::npos;
-  // The flag is also set if the statement drops the column.
+  // HA_CREATE_USED_AUTO is also set if the statement drops the AUTO_INCREMENT column.
   if (create->used_fields & HA_CREATE_USED_AUTO && altered->found_next_number_field &&
       (is_partition || may_lower_counter(table, share, create->auto_increment_value)))
     return "AUTO_INCREMENT becomes lower";
@@ -235,8 +235,8 @@ AlterPlan plan_alter(THD *thd, const TABLE *table, TABLE *altered, const Alter_i
   }
   if ((plan.copied_because = plan_columns(thd, table, altered, info, &plan))) return plan;
   plan.rebuilds = needs_rebuild(table, altered, info, share, plan);
-  // True also if the statement repeats the options: an earlier ALTER may have ended after it changed the trees and
-  // before it changed the definition, so that the two differ.
+  // The flag is also true if the statement repeats the options: an earlier ALTER may have ended after it changed the
+  // trees and before it changed the definition, so that the two differ.
   plan.changes_packing = !plan.rebuilds && (info->handler_flags & ALTER_CHANGE_CREATE_OPTION ||
                                             !same_packing(table->s, altered->s));
   for (uint k = 0; k < altered->s->keys; k++) {
@@ -244,7 +244,7 @@ AlterPlan plan_alter(THD *thd, const TABLE *table, TABLE *altered, const Alter_i
     if (k == altered->s->primary_key) continue;
     if (!plan.rebuilds && !is_added(info, key.name.str) && !changes_index(table, altered, info, plan.old, key)) continue;
     plan.built.push_back(k);
-    // Rows with equal keys would have to be removed.
+    // With IGNORE, rows with equal keys would have to be removed, which only a copy does.
     bool may_be_equal = !plan.not_null.empty() || !is_added(info, key.name.str);
     if (info->ignore && key.flags & HA_NOSAME && may_be_equal && (!plan.rebuilds || !plan.not_null.empty()))
       plan.copied_because = my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_IGNORE);
@@ -255,7 +255,8 @@ AlterPlan plan_alter(THD *thd, const TABLE *table, TABLE *altered, const Alter_i
 
 bool copies_values(const TABLE *altered, const Alter_inplace_info *info) {
   if (info->handler_flags & ~KEEPS_VALUES) return false;
-  // InnoDB copies too if the statement asks for a rebuild (FORCE) and changes a virtual column.
+  // If the statement asks for a rebuild (FORCE) and changes a virtual column, InnoDB copies the table too, and checks
+  // all dates.
   if (info->handler_flags & ALTER_RECREATE && info->handler_flags & OF_VIRTUAL_COLUMNS) return false;
   // Rows that lose their primary key are written as new rows.
   if ((info->handler_flags & (ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX)) == ALTER_DROP_PK_INDEX) return false;

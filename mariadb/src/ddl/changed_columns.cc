@@ -26,7 +26,7 @@ int refuse(uint number, const std::string &column, const std::string &constraint
   return HA_ERR_DROP_INDEX_FK;
 }
 
-/** Returns InnoDB's name of a constraint in this error, with its database. */
+/** Returns a constraint's name as InnoDB's error shows it: with the database. */
 std::string full_name(const ForeignKey &key) { return shown_database(key.child) + "/" + key.name; }
 
 /** The change of one column, by its old name. */
@@ -74,10 +74,12 @@ std::vector<std::string> indexed_columns(const Foreign_key &clause, const TABLE 
   return bind_side(table, false, names, nullptr, &side, &fault) ? names : std::vector<std::string>{};
 }
 
-/** Refuses a new type for a column of an added foreign key, like InnoDB only if the index existed before. */
+/** Refuses a new type for a column of an added foreign key. Like InnoDB, does so only if the index of the foreign key
+    existed before the statement. */
 int check_added(const Foreign_key &clause, const std::vector<std::string> &columns, const Changed &column, const std::string &table) {
   if (!column.gets_type || place_of(columns, column.name) == ABSENT) return 0;
-  // InnoDB has not yet assigned a number at this point, so its error has the number 0 too.
+  // InnoDB has not yet assigned a number to the constraint here, so an automatic name in its error has the number 0
+  // too.
   std::string name = clause.constraint_name.str ? text_of(clause.constraint_name) : automatic_name(table, 0);
   return refuse(ER_FK_COLUMN_CANNOT_CHANGE, column.name, shown_database(table) + "/" + name);
 }

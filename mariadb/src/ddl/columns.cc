@@ -59,11 +59,11 @@ bool needs_mark(const TABLE *table, const TABLE *altered, const OldNumbers &old)
 bool match_columns(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, OldNumbers *old) {
   old->clear();
   if (has_hash_column(table) || has_hash_column(altered)) {
-    // The statement's list does not have the hidden column.
+    // The statement's list of columns lacks the server's hidden column of a long unique key, so do not use the list.
     for (uint i = 0; i < altered->s->fields; i++) old->push_back(i);
     return !(info->handler_flags & OF_COLUMNS) && altered->s->fields == table->s->fields;
   }
-  // Names are not enough: a statement may give the name of one column to another.
+  // Do not find a column by its name: a statement may give the name of one column to another.
   List_iterator_fast<Create_field> columns(info->alter_info->create_list);
   std::vector<bool> used(table->s->fields);
   while (const Create_field *column = columns++) {
@@ -149,7 +149,8 @@ bool is_read_as(const Field &field, const Column_definition &wanted) {
   if (!keeps_text(&field, wanted.charset)) return false;
   if (field.real_type() == MYSQL_TYPE_VARCHAR) return wanted.length >= field.field_length;
   if (wanted.charset == field.charset()) return false;
-  // Rows contain a TEXT unchanged, and a CHAR without trailing spaces.
+  // Rows contain a TEXT unchanged, and a CHAR without trailing spaces, so their bytes can be read with the new
+  // definition.
   if (field.flags & BLOB_FLAG) return true;
   return dynamic_cast<const Field_string *>(&field) && wanted.char_length == field.char_length() &&
          wanted.charset->mbmaxlen == field.charset()->mbmaxlen;

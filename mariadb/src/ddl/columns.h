@@ -25,7 +25,7 @@ constexpr alter_table_operations OF_COLUMNS =
 /** For each column of an altered table, its number before the ALTER; Slot::GONE for a new column. */
 using OldNumbers = std::vector<uint>;
 
-/** Finds the numbers. False if they are unknown. */
+/** Finds the old numbers of the columns. Returns false if they are unknown. */
 bool match_columns(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, OldNumbers *old);
 
 /** Returns whether the bytes of an existing column in rows can be read with the new definition. */

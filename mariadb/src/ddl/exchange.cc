@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See ddl/exchange.h. The server compares columns and keys, but finds keys by name, in any order, and ignores the
-   options of keys. */
+   See ddl/exchange.h. The server itself compares columns and keys, but finds keys by name, in any order, and ignores
+   the options of keys. So the description has the keys in their order, and whether each is clustering. */
 
 #include "ddl/exchange.h"
 

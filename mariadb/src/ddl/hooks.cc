@@ -44,7 +44,8 @@ int drop_table(handlerton *, const char *path) {
   std::lock_guard<std::mutex> changing(dictionary().foreign_keys().changing());
   bool found;
   if (Error error = dictionary().drop(key, &found)) return ha_error(error);
-  // The server drops a partitioned table as a whole only if its own files are lost: see undefined_tables().
+  // The server drops a partitioned table as a whole only if the server's own files of the table are lost: see
+  // undefined_tables().
   std::vector<std::string> partitions;
   if (!found)
     if (Error error = dictionary().tables_of(key + PARTITION, &partitions)) return ha_error(error);

@@ -15,7 +15,8 @@
 namespace fron {
 namespace {
 
-/** When a round has applied fewer changes than this, the rest is left to finish(), while writers are locked out. */
+/** When a round, which applies one generation of the journal, has applied fewer changes than this, the rest is left to
+    finish(), while writers are locked out. */
 constexpr uint64_t CHANGES_LEFT = 4096;
 constexpr int ROUNDS_MAX = 8;
 /** Milliseconds between two checks of KILL while waiting for writers. */

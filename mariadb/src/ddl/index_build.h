@@ -6,8 +6,8 @@
      writers    journal of their writes (ddl/row_journal.h)
      ALTER      journal --> trees; repeated while writers continue, and once more when they are locked out
 
-   Why a journal (rules 13 and 23): attached rows are newer than everything written before the load ends, so a row
-   that was deleted during the load would come back.
+   Why a journal (rules 13 and 23 of docs/design/rules.md): attached rows are newer than everything written before the
+   load ends, so a row that was deleted during the load would come back.
 
    After each generation of the journal, the trees match the table at that generation's snapshot. First the old entries
    of all changed rows are removed, then the new ones are put; so a key that already exists belongs to another row. */

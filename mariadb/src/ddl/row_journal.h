@@ -31,7 +31,7 @@ namespace fron {
 /** The change of a row, by one write or between two generations. */
 struct RowChange {
   std::string_view primary;
-  /** Null if there was no row before, or if there is none after. */
+  /** The encoded row before and after the change. Null if there was no row before, or if there is none after. */
   const std::string *before, *after;
 };
 

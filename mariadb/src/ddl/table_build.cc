@@ -24,7 +24,7 @@ namespace {
 constexpr size_t ROWS_A_STEP = 128;
 constexpr size_t BYTES_A_STEP = 256 << 10;
 
-/** Shows progress while it exists. */
+/** Shows the progress of the statement while the object exists. */
 class Progress {
  public:
   Progress(THD *thd, uint stages) : thd_(thd) { thd_progress_init(thd, stages); }

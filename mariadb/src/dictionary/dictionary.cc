@@ -222,7 +222,8 @@ Error Dictionary::drop_orphans() {
     std::string name(view(item));
     // Skip trees that do not belong to tables, and trees that a record names.
     if (name.rfind(PREFIX, 0) != 0 || known.count(name)) continue;
-    // A prepared transaction may have written to the tree; the start after its end drops the tree.
+    // A prepared transaction may have written to the tree. Then the first start after the transaction's end drops the
+    // tree.
     Error error = drop_tree(name);
     if (error && error.kind() != FRONDB_BUSY && error.kind() != FRONDB_NOT_FOUND) return error;
   }
@@ -232,7 +233,7 @@ Error Dictionary::drop_orphans() {
 Error Dictionary::find(const std::string &key, TableRecord *record, bool *found) {
   std::string bytes;
   if (Error error = get(tables_, key, &bytes, found)) return error;
-  // The record has another version: the table exists but cannot be opened.
+  // A record of another version cannot be decoded: the table exists but cannot be opened.
   if (*found && !record->decode(bytes)) *record = TableRecord();
   return {};
 }
@@ -383,8 +384,8 @@ Error Dictionary::rename(const std::string &from, const std::string &to, bool *f
   may_crash_at("rename: not recorded");
   if (Error error = write_batch(batch, FRONDB_SYNC)) return error;
   foreign_keys_->publish(foreign);
-  // If a table is put aside, or replaces another one, `foreign` may be empty although trees that foreign keys use have
-  // changed.
+  // If an ALTER by copy gives the old table a temporary name, or puts the copy in its place, `foreign` may be empty
+  // although trees that foreign keys use have changed.
   foreign_keys_->table_changed(from);
   foreign_keys_->table_changed(to);
   may_crash_at("rename: recorded");
@@ -416,7 +417,8 @@ Error Dictionary::drop(const std::string &key, bool *found) {
   forget_changes(record.number);
   std::vector<std::string> names;
   for (const IndexRecord &index : record.indexes) names.push_back(tree_name(record.number, index.number));
-  // A temporary table may be dropped within the transaction that filled it.
+  // A temporary table may be dropped within the transaction that filled it. Then its trees stay until the transaction
+  // has ended.
   retire(names);
   may_crash_at("drop: trees dropped");
   return {};

@@ -107,7 +107,7 @@ namespace {
 constexpr const char *AUTOMATIC = "_ibfk_";
 
 std::string decoded(std::string_view file) {
-  // The server does not encode names of its own.
+  // The server does not encode its own temporary names ("#sql..") in names of files.
   if (file.substr(0, 4) == "#sql") return std::string(file);
   char name[NAME_LEN + 1];
   uint length = filename_to_tablename(std::string(file).c_str(), name, sizeof name, true);

@@ -194,13 +194,13 @@ static ForeignKeyPtr moved(const ForeignKeyPtr &key, const std::string &from, co
 
 Change ForeignKeys::renamed(const std::string &from, const std::string &to) const {
   Change change;
-  // The table is put aside, and its foreign keys wait for the table that takes its place.
+  // The table gets a temporary name, and its foreign keys wait for the table that takes its place.
   if (is_put_aside(to)) return change;
   std::lock_guard<std::mutex> guard(mutex_);
   bool replaces = is_put_aside(from);
   for (const auto &[place, key] : records_) {
     bool is_own = place.table == from;
-    // The parent is being altered by copy: its records name the child.
+    // While an ALTER copies the parent, the records of the copy name the child, which gets its new name here.
     if (!is_own && place.kind == Change::SIDES && key->child == from && !replaces) {
       auto made = copy_of(key);
       made->child = to;

@@ -53,7 +53,7 @@ struct ForeignKeyChange {
       return std::tie(table, kind, name) < std::tie(other.table, other.kind, other.name);
     }
   };
-  /** Null for a record to remove. */
+  /** The records by their places. A null pointer stands for a record to remove. */
   std::map<Place, ForeignKeyPtr> records;
 
   void put(const std::string &table, Kind kind, ForeignKeyPtr key) { records[{table, kind, key->name}] = std::move(key); }
@@ -75,7 +75,7 @@ class ForeignKeys {
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
   /** Returns the foreign keys of a table that its writers check; never null. */
   TableForeignKeysPtr of(const std::string &table) const;
-  /** As of(), without the foreign keys that an ALTER is adding. */
+  /** Returns the same as of(), without the foreign keys that an ALTER is adding. */
   TableForeignKeys recorded_of(const std::string &table) const;
   /** Returns whether the table is the child or the parent of a foreign key. */
   bool has(const std::string &table) const;

@@ -19,7 +19,7 @@ constexpr const char *HIDDEN_INDEX = "(hidden)";
 /** Stands for the index name of a counter's lock. */
 constexpr const char *COUNTER = "(AUTO_INCREMENT)";
 
-/** LOCK: innermost. TRUNCATE holds Share::counting meanwhile. */
+/** Guards listed(). LOCK: innermost. TRUNCATE takes it while it holds Share::counting. */
 std::mutex listing_lock;
 
 TreeShapes &listed() {
@@ -69,7 +69,7 @@ std::shared_ptr<const IndexShape> TreeNames::find(uint64_t tree) {
   auto found = shapes_.find(tree);
   if (found == shapes_.end() && !has_read_) {
     has_read_ = true;
-    // Without the dictionary the page cannot name the trees.
+    // If the dictionary cannot be read, the status page does not name the trees.
     if (Error error = read_dictionary()) return nullptr;
     found = shapes_.find(tree);
   }
@@ -78,7 +78,7 @@ std::shared_ptr<const IndexShape> TreeNames::find(uint64_t tree) {
 
 std::shared_ptr<const IndexShape> TreeNames::counter_of(uint64_t table) {
   std::shared_ptr<const IndexShape> found;
-  // Without the dictionary the page cannot name the counter.
+  // If the dictionary cannot be read, the status page does not name the counter.
   Error ignored = dictionary().each_table([&](const std::string &key, const TableRecord &record) -> Error {
     if (record.number == table) found = std::make_shared<IndexShape>(IndexShape{IndexName(key, COUNTER), KeyReader()});
     return {};

@@ -15,8 +15,8 @@
 
 namespace fron {
 
-/** For errors whose text comes from the engine or the plugin. Above HA_ERR_LAST, so that the server calls
-    get_error_message() for the text. */
+/** The number of errors whose text comes from the engine or the plugin. It is above HA_ERR_LAST, so that the server
+    calls get_error_message() for the text. */
 constexpr int HA_ERR_FRONDB = 210;
 static_assert(HA_ERR_FRONDB > HA_ERR_LAST, "the server has this number itself");
 

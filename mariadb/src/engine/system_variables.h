@@ -21,7 +21,7 @@ using SystemVariables = std::vector<struct st_mysql_sys_var *>;
     the rest be lost. Returns nonzero if the text is refused; the server then raises error 1231. */
 int check_text(THD *thd, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value);
 
-/** The same for a variable whose value is one of some names or the number of a name. */
+/** Check of a variable whose value is one of some names or the number of a name. Refuses a NUL byte too. */
 int check_name(const st_typelib &names, void *save, struct st_mysql_value *value);
 
 /** check_name() for NAMES, with the parameters that the definition of a variable requires. */

@@ -43,7 +43,7 @@ int ForeignChecks::load(THD *) {
   for (;;) {
     uint64_t generation = all.generation();
     TableForeignKeysPtr keys = all.of(table);
-    // The fences come first: definitions read after them do not change.
+    // Take the fences (txn/fence.h) first: definitions read after that do not change.
     for (const ForeignKeyPtr &key : keys->own)
       if (int error = hold_fence(use_->connection, key->parent)) return error;
     if (!keys->referencing.empty())
@@ -141,8 +141,8 @@ int ForeignChecks::plan_children(const std::vector<ForeignSidePtr> &sides, const
   for (const ForeignSidePtr &of : sides) {
     const ForeignSide &side = *of;
     // Without its own index the key cannot be locked, without the child's index the children cannot be found. So every
-    // update and delete of the row is refused, even if the key stays the same. A foreign key that is being added needs no
-    // child index yet: its watch records the key.
+    // update and delete of the row is refused, even if the key stays the same. A foreign key that is being added needs
+    // no child index yet: its watch (foreign/watch.h) records the key.
     bool is_added = side.key->watch != nullptr;
     if (side.index == MAX_KEY || !side.columns || (!side.other && !is_added)) return fail(side.key, HA_ERR_ROW_IS_REFERENCED);
     side.columns->image_of(before, &image_);

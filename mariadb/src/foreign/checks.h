@@ -50,7 +50,8 @@ struct ForeignSide {
       rows of a parent cannot be changed or deleted. */
   uint index = MAX_KEY;
   Tree other;
-  /** Open for a new foreign key of a table to itself, while an ALTER copies the table. */
+  /** Finds parents that are only in the old table. Open for a new foreign key of a table to itself, while an ALTER
+      copies the table. */
   CopiedParents copied;
 };
 

@@ -21,7 +21,8 @@ class Alone : public Prelocking_strategy {
   bool handle_view(THD *, Query_tables_list *, TABLE_LIST *, bool *) override { return false; }
 };
 
-/** Actions are not in the binary log, and reading the server's statistics tables would begin a transaction. */
+/** Flags to open a table of children. Actions are not in the binary log, so its format does not matter. A read of the
+    server's statistics tables would begin a transaction. */
 constexpr uint FLAGS = MYSQL_OPEN_IGNORE_LOGGING_FORMAT | MYSQL_OPEN_IGNORE_ENGINE_STATS | MYSQL_LOCK_NOT_TEMPORARY;
 
 /** While the object exists, the statement's tables are put aside, with their locks and the statement's locking mode. */
@@ -70,7 +71,7 @@ TABLE *ChildTables::open_apart(Opened *child) {
   bool is_open;
   {
     Aside aside(thd_, &child->tables);
-    // Not open_and_lock_tables(): if that fails, it rolls the statement back, which has not ended.
+    // Do not use open_and_lock_tables(): if it fails, it rolls back the statement, which has not ended.
     is_open = !open_tables(thd_, &list, &count, FLAGS, &alone) && !lock_tables(thd_, list, count, FLAGS);
   }
   thd_->lex->restore_backup_query_tables_list(&of_statement);

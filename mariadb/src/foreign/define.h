@@ -35,9 +35,9 @@ int hold_parents(THD *thd, const TABLE *form, const Alter_info *info, const std:
 int define_for_create(THD *thd, const TABLE *form, const HA_CREATE_INFO *info, const std::string &key,
                       ForeignKeyChange *change);
 
-/** Collects the change for an ALTER in place of the table `key`. `added`, if not null, receives the new foreign
-    keys. Refusals are reported: as error 1828 or 1829 if a column is needed, as 1553 if an index is needed, otherwise
-    as for a copy; with foreign_key_checks = 0, as InnoDB reports them. */
+/** Collects the change for an ALTER in place of the table `key`. `added`, if not null, receives the new foreign keys.
+    Refusals are reported: as error 1828 or 1829 if a column is needed, as 1553 if an index is needed, otherwise with
+    the error of an ALTER by copy. With foreign_key_checks = 0 the errors are InnoDB's. */
 int define_in_place(THD *thd, const TABLE *altered, const Alter_inplace_info *info,
                     const std::string &key, ForeignKeyChange *change, std::vector<ForeignKeyPtr> *added);
 

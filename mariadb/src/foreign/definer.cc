@@ -147,7 +147,7 @@ int Definer::bind_parent() {
   Definition definition;
   if (Error error = dictionary().find(key_->parent, &record, &found)) return refuse(error.message());
   found = found && definition.open(thd_, key_->parent);
-  // The table still belongs to another engine.
+  // The statement changes the table from another engine to FronDB, so the dictionary does not have the table yet.
   if (is_own && !found) return bind_parent_in(form_);
   if (!found) {
     if (!checks_foreign_keys(thd_)) return columns_of(clause_->ref_columns, nullptr, true, &key_->referenced);
@@ -156,7 +156,8 @@ int Definer::bind_parent() {
                   (is_elsewhere ? " is not a table of FronDB, or is partitioned." : " not found in the data dictionary."));
   }
   if (int error = bind_parent_in(definition.table())) return error;
-  // As in InnoDB: the table that is altered must have had the index before; and a replica may use InnoDB.
+  // As in InnoDB, which a replica may use, the altered table must have had the index before the statement, and must
+  // keep it.
   return is_own ? bind_parent_in(form_) : 0;
 }
 

@@ -2,8 +2,8 @@
 
    The foreign keys that a statement adds to a table.
 
-   Like InnoDB, first checks every clause by itself, and then, in the order of their names, NULLs and whether the names
-   are free: this order decides which of several faults is reported. */
+   Like InnoDB, NewKeys first checks every clause by itself. Then, in the order of the constraints' names, it checks
+   NULLs and whether the names are free. This order decides which of several faults is reported. */
 
 #ifndef FRONDB_FOREIGN_NEW_KEYS_H
 #define FRONDB_FOREIGN_NEW_KEYS_H

@@ -47,9 +47,10 @@ bool waits_for(const std::string &table) {
   return false;
 }
 
-/** Returns the tables whose fences a rename needs: none, or all tables of the statement. A RENAME takes the fences of
-    all its tables before it renames the first one, so that no wait can fail when only some have their new names. The
-    fences of the new names keep transactions from checking rows there while the statement can still be undone. */
+/** Returns the tables whose fences (txn/fence.h) a rename needs: none, or all tables of the statement. A RENAME takes
+    the fences of all its tables before it renames the first one, so that no wait can fail when only some have their new
+    names. The fences of the new names keep transactions from checking rows there while the statement can still be
+    undone. */
 std::vector<std::string> fenced_tables(MYSQL_THD thd, const std::string &from, const std::string &to) {
   std::vector<std::string> tables = {from, to};
   if (thd_sql_command(thd) == SQLCOM_RENAME_TABLE) {
@@ -102,7 +103,7 @@ int rename_with_fences(MYSQL_THD thd, const std::string &from, const std::string
 
 int check_drop(MYSQL_THD thd, const std::string &table) {
   if (!checks_foreign_keys(thd)) return 0;
-  // Without such a table, foreign keys that refer to its name only wait for it.
+  // If the dictionary does not have the table, foreign keys that refer to its name only wait for it.
   TableRecord record;
   bool found;
   if (Error error = dictionary().find(table, &record, &found)) return ha_error(error);

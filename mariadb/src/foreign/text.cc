@@ -35,7 +35,7 @@ std::string action_of(const char *event, Action action) {
   return "";
 }
 
-/** LOCK: innermost. */
+/** Guards latest(). LOCK: innermost. */
 std::mutex latest_lock;
 
 std::string &latest() {

@@ -26,7 +26,7 @@ class ForeignKeyWatch {
   }
 
  private:
-  /** LOCK: innermost. */
+  /** Guards `gone_`. LOCK: innermost. */
   mutable std::mutex mutex_;
   std::map<std::string, std::string> gone_;
 };

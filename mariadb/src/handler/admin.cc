@@ -3,8 +3,8 @@
    See handler/ha_frondb.h. Here: CHECK and ANALYZE TABLE, with progress and KILL.
 
      CHECK QUICK, FAST    reads and verifies every block of the rows
-     CHECK                and every block of every index
-     CHECK EXTENDED       and decodes every row, and compares the indexes with the rows
+     CHECK                the same, and every block of every index
+     CHECK EXTENDED       the same, and decodes every row and compares the indexes with the rows
      ANALYZE              measures the statistics with a larger sample, and keeps them */
 
 #include "handler/ha_frondb.h"
@@ -177,7 +177,8 @@ int ha_frondb::check_entries(THD *thd) {
 }
 
 int ha_frondb::analyze(THD *thd, HA_CHECK_OPT *) {
-  // OPTIMIZE with frondb_optimize_mode=copy ends with this call. ANALYZE itself does not mark the share.
+  // OPTIMIZE with frondb_optimize_mode=copy ends with this call, and then marks the share (handler/share_keeper.h).
+  // ANALYZE does not.
   if (thd_sql_command(thd) != SQLCOM_ANALYZE) share_keeper_.begin(table);
   int error = guarded([&] { return share_->measure(table, SAMPLE_ANALYZE); });
   if (error) {

@@ -42,7 +42,7 @@ class fron::Alteration : public inplace_alter_handler_ctx {
   TableChange change;
   /** Trees of dropped indexes, and of indexes that are rebuilt. */
   std::vector<std::string> dropped;
-  /** Null if rows need not be read. */
+  /** Builds trees from the rows; null if rows need not be read. */
   std::unique_ptr<TableBuild> build;
   /** Foreign keys that existing rows must have parents for; null if there are none. */
   std::unique_ptr<ForeignKeyAddition> addition;
@@ -59,7 +59,7 @@ enum_alter_inplace_result ha_frondb::check_if_supported_inplace_alter(TABLE *alt
     if (connection) connection->copies_dates = copies_values(altered, info) ? ha_thd()->query_id : 0;
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
-  // Shown to a statement that allows less than a rebuild (ALGORITHM=NOCOPY or INSTANT).
+  // The server shows this reason to a statement that allows less than a rebuild (ALGORITHM=NOCOPY or INSTANT).
   if (plan.rebuilds) {
     info->unsupported_reason = "rows must be rewritten";
     return HA_ALTER_INPLACE_COPY_NO_LOCK;
@@ -75,7 +75,7 @@ bool ha_frondb::can_convert_nocopy(const Field &field, const Column_definition &
 
 Compare_keys ha_frondb::compare_key_parts(const Field &before, const Column_definition &after,
                                           const KEY_PART_INFO &part_before, const KEY_PART_INFO &part_after) const {
-  // The plan decides whether the column's entries change.
+  // If rows can be read with the new definition, plan_alter() decides whether the index must be rebuilt.
   bool is_other = !before.is_equal(after);
   if (is_other && !is_read_as(before, after)) return Compare_keys::NotEqual;
   if (part_before.length == part_after.length) return Compare_keys::Equal;
@@ -265,7 +265,8 @@ int ha_frondb::commit_alter(TABLE *altered, Alter_inplace_info *info) {
   if (int failed = define_in_place(ha_thd(), altered, info, share_->name, &foreign, nullptr)) return failed;
   if (replaces_trees ? is_parent(share_->name) : moves_parents(share_->name, foreign))
     if (int failed = fence.take(ha_thd(), {share_->name})) return failed;
-  // These two steps are not undone, so the wait, which a KILL or the timeout can end, comes before them.
+  // The next two steps are not undone, so the wait for the fence, which a KILL or the timeout can end, comes before
+  // them.
   if (info->create_info->used_fields & HA_CREATE_USED_AUTO)
     for (Alteration *alteration : all)
       if (int failed = alteration->share->raise_auto_increment(info->create_info->auto_increment_value)) return failed;

@@ -70,7 +70,7 @@ void ha_frondb::get_auto_increment(ulonglong offset, ulonglong increment, ulongl
                                    ulonglong *reserved) {
   reservation_.error = 0;
   if (table->s->next_number_keypart) {
-    // One more than the largest number of the group; the statement's locking read keeps that number locked.
+    // The server takes one more than the largest number of the group; its locking read keeps that number locked.
     handler::get_auto_increment(offset, increment, wanted, first, reserved);
     return;
   }

@@ -156,7 +156,8 @@ int ha_frondb::act(const Children &children, const Cause &cause) {
       if (int error = wait_for_prepared(use_.connection->txn(), encoder_.tree(index), children.prefix,
                                         &children.side->key->child_side, &is_there))
         return error;
-      // A child of a prepared transaction: search again from the beginning, with the locks that keep others out.
+      // A transaction that was prepared has left a child: search again from the beginning. All keys with the prefix are
+      // locked now, so no further child can appear.
       if (!is_there || has_waited) return 0;
       has_waited = true;
       lo = children.prefix;

@@ -16,7 +16,7 @@ using namespace fron;
 
 namespace {
 
-/** Not an error of the server: the row is skipped, since it is locked or a condition rejects it. */
+/** Not an error of the server: the row is skipped, since it is locked or deleted, or a condition rejects it. */
 constexpr int SKIPPED = -1;
 
 }  // namespace

@@ -56,7 +56,7 @@ ha_frondb::~ha_frondb() = default;
 ulonglong ha_frondb::table_flags() const {
   ulonglong more = 0;
   // The optimizer assumes that every clustered index is ordered by row position, and would merge such an index with
-  // others; see the decision on clustering keys.
+  // others; see decision 0019.
   uint keys = table_share && table_share->key_info ? table_share->keys : 0;
   for (uint k = 0; k < keys; k++)
     if (k != table_share->primary_key && is_clustering(table_share->key_info[k])) more |= HA_NON_COMPARABLE_ROWID;
@@ -188,7 +188,7 @@ int ha_frondb::truncate() {
 }
 
 bool ha_frondb::check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) {
-  // Only create() sets the counter.
+  // If this function called the data compatible, nothing would set the counter.
   if (info->used_fields & HA_CREATE_USED_AUTO) return COMPATIBLE_DATA_NO;
   // Called by EXCHANGE PARTITION and CONVERT TABLE. Each tree records its own options, so the options of the tables may
   // differ; the contents of the trees must not. Both tables are locked now.

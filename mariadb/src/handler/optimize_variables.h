@@ -16,7 +16,7 @@ namespace fron {
 
 SystemVariables optimize_variables();
 
-/** Returns whether the server should copy the table instead. */
+/** Returns whether OPTIMIZE TABLE lets the server copy the table (frondb_optimize_mode=copy). */
 bool session_optimizes_by_copy(MYSQL_THD thd);
 /** Leaves to optimize per second; 0 means no limit. */
 uint64_t session_optimize_throttle(MYSQL_THD thd);

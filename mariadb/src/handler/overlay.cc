@@ -61,7 +61,7 @@ void Overlay::entries_of(const uchar *record, const std::string &primary, Entrie
 /** Makes the entries of an encoded row. */
 int Overlay::entries_of_row(std::string_view row, const std::string &primary, Entries *entries) {
   TABLE *table = encoder_->table();
-  // Copies the server's bits, which belong to no field.
+  // Copy the whole record first: it also has bits of the server that belong to no field.
   const uchar *first = table->record[0];
   other_record_.assign(first, first + table->s->reclength);
   if (!unpack_row(table, encoder_->share().record.form, row, other_record_.data())) return encoder_->damaged(0);

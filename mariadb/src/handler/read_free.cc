@@ -31,7 +31,7 @@ MYSQL_SYSVAR_BOOL(rpl_unique_checks, rpl_unique_checks, PLUGIN_VAR_OPCMDARG,
 /** Returns the row event whose rows this thread applies to this table as a replica, and the server's data about the
     table; null if there is none. A trigger of the event's table may meanwhile write to other tables. */
 const Rows_log_event *event_of(const TABLE *table, const RPL_TABLE_LIST **mapped) {
-  // Null except in threads of a replica. A BINLOG statement of a client has no rgi_slave.
+  // rgi_slave is null except in threads of a replica, also for a BINLOG statement of a client.
   const rpl_group_info *group = table->in_use->rgi_slave;
   Log_event *event = group ? group->current_event : nullptr;
   if (!event) return nullptr;
@@ -85,7 +85,7 @@ bool ReadFree::skips_lookup(TABLE *table) { return !rpl_lookup_rows && applies_t
 bool ReadFree::skips_unique_checks(TABLE *table) { return !rpl_unique_checks && applies_to(table); }
 
 bool ReadFree::applies_to(TABLE *table) {
-  // Clients that may write could have changed the rows.
+  // If the server is not read-only, clients could have changed the rows.
   if (!opt_readonly || !is_plain(table)) return false;
   const RPL_TABLE_LIST *mapped = nullptr;
   const Rows_log_event *event = event_of(table, &mapped);

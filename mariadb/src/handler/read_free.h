@@ -36,7 +36,7 @@ SystemVariables read_free_variables();
 uint64_t rpl_lookups_skipped();
 uint64_t rpl_unique_checks_skipped();
 
-/** The decision for one open table. Used by the handler's thread. */
+/** Decides for one open table which reads are skipped. Used by the handler's thread. */
 class ReadFree {
  public:
   /** Called when a statement begins: foreign keys may have been added or dropped since the last one. */
@@ -54,7 +54,7 @@ class ReadFree {
   bool applies_to(TABLE *table);
   bool has_foreign_keys(TABLE *table);
 
-  /** Empty until the statement needs it. */
+  /** Whether the table has foreign keys; empty until the statement needs to know it. */
   std::optional<bool> has_foreign_keys_;
 };
 

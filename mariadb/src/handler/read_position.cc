@@ -31,7 +31,7 @@ int ReadPosition::open(uint tree, std::string_view lo, const std::string *hi, si
   actions_ = use_->connection->actions;
   drop_batch();
   batch_ = hi ? std::clamp(expected, BATCH_BOUND, BATCH_MAX) : BATCH_OPEN;
-  // Not for an index, whose entry may lead to another version of the row.
+  // Show locked rows only in the tree of rows: an entry of another index may lead to another version of the row.
   shows_locked_ = use_->is_semi_consistent && tree == 0;
   frondb_wait wait = shows_locked_ ? FRONDB_SHOW_LOCKED : use_->row_wait;
   return ha_error(frondb_txn_cursor(use_->connection->txn(), share_->indexes[tree].tree.get(), slice(lo),

@@ -45,7 +45,7 @@ class RowWriter {
   const std::string &primary_before() const { return primary_before_; }
   const std::string &primary() const { return primary_; }
   const std::string &row() const { return row_; }
-  /** Returns the number of rows written; steps after a row's writes may still have failed. */
+  /** Returns the number of rows whose writes were applied. A later step of such a row, the overlay, may have failed. */
   uint64_t written() const { return written_; }
 
  private:

@@ -281,7 +281,7 @@ void note_deadlock() {
   try {
     note_deadlock_of_this_thread();
   } catch (const std::bad_alloc &) {
-    // The page then shows the deadlock without its statements.
+    // There is no memory for the statements: the page shows the deadlock without them.
   }
 }
 

@@ -66,7 +66,7 @@ class AbiProbe final : public handler {
   int create(const char *, TABLE *, HA_CREATE_INFO *) override { return 0; }
 };
 
-/** Not inline, so that the compiler puts the class's table here. */
+/** This function is not inline, so that the compiler puts the class's table of virtual functions here. */
 int AbiProbe::close() { return 0; }
 
 }  // namespace fron

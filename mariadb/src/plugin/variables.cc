@@ -117,7 +117,7 @@ std::vector<Setting> settings() {
        [] { return fsync_log_period ? std::to_string(fsync_log_period) + "ms" : "always"; }},
       {MYSQL_SYSVAR(checkpoint_period), "checkpoint_period", [] { return std::to_string(checkpoint_period) + "s"; }},
       {MYSQL_SYSVAR(bandwidth_limit), "background_bytes_per_second", [] { return std::to_string(bandwidth_limit); }},
-      // For the library, 0 means no threads, which is for tests.
+      // 0 of the variable means the default. 0 of the library means no threads, which is for tests.
       {MYSQL_SYSVAR(background_threads), "background_threads",
        [] { return background_threads ? std::to_string(background_threads) : "default"; }},
       {MYSQL_SYSVAR(direct_io), "direct_io", [] { return on_or_off(direct_io); }},
@@ -160,8 +160,8 @@ Error make_options(Options *options) {
       // Use the modes of the server's own files, from UMASK and UMASK_DIR.
       {"file_mode", octal((my_umask & 0666) | 0600)},
       {"dir_mode", octal((my_umask_dir & 0777) | 0700)},
-      // For `frondb stats` and `frondb backup` run while the server is up, by users who may use its files according to
-      // the modes above.
+      // This lets `frondb stats` and `frondb backup` run while the server is up, for users who may use its files
+      // according to the modes above.
       {"attachable", "on"}};
   for (const Setting &setting : settings()) values.emplace_back(setting.option, setting.value());
   for (auto &[name, value] : values)

@@ -19,7 +19,7 @@ constexpr size_t WHOLE_MAX = 1000;
 constexpr size_t RUN_BYTES = 128 << 10;
 /** If a prefix changes at least this often in a run, the run suffices to estimate the number of its groups. */
 constexpr size_t CHANGES_ENOUGH = 8;
-/** Version 2 lacked the time of the last commit. */
+/** Version of the encoded statistics. Version 2 lacked the time of the last commit. */
 constexpr char RECORD_VERSION = 3;
 
 /** Splits the keys of entries into prefixes. */
@@ -243,7 +243,7 @@ std::string TableStatistics::encode() const {
     const RowsPerKey &index = indexes[i];
     put(i < numbers.size() ? numbers[i] : 0, &bytes);
     put(index.size(), &bytes);
-    // In thousandths of a row.
+    // The record has rows per key in thousandths of a row.
     for (double rows_per_key : index) put(uint64_t(rows_per_key * 1000), &bytes);
   }
   put(commit_time, &bytes);

@@ -45,7 +45,7 @@ struct TableStatistics {
   uint64_t rows = 0;
   /** Number of rows at the time of the measurement. */
   uint64_t measured_rows = 0;
-  /** In the order of the table's trees; empty if nothing was measured. */
+  /** The rows per key of each index, in the order of the table's trees; empty if nothing was measured. */
   std::vector<RowsPerKey> indexes;
   /** The numbers of these indexes in the dictionary, since an ALTER may have replaced some of them. */
   std::vector<uint64_t> numbers;

@@ -48,7 +48,7 @@ namespace fron {
     had this one since 0.1.0: another level would change the size and the speed of tables. */
 inline constexpr char SQL_ZSTD[] = "zstd:1";
 
-/** Lists for the handlerton. */
+/** The options of tables and of indexes, for the handlerton. */
 extern ha_create_table_option table_option_list[];
 extern ha_create_table_option index_option_list[];
 

@@ -38,7 +38,7 @@ class Yielding {
   static constexpr size_t ROWS_BETWEEN_CHECKS = 1024;
 
   std::chrono::nanoseconds pause(std::chrono::nanoseconds took) const {
-    // 0 if it is unknown.
+    // 0 if the number of processors is unknown.
     unsigned processors = std::thread::hardware_concurrency();
     if (rows_.changes() == changes_ || processors == 0 || processors >= 8) return {};
     return took * (8 - processors) / processors;

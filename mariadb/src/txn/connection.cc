@@ -259,7 +259,8 @@ int Connection::prepare(MYSQL_THD thd, bool all) {
     options_.reset();
   }
   XidName name(xid);
-  // The server commits or rolls back its own prepared transactions with this connection, except after a crash.
+  // The server ends a transaction that it has prepared itself with this connection, except after a crash, so only the
+  // counts of other ones are kept.
   if (!name.is_of_server()) keep_prepared_counts(name, counts_);
   if (Error error = frondb_txn_prepare(txn_.get(), name.bytes())) return ha_error(error);
   prepared_ = name;
@@ -299,7 +300,7 @@ int Connection::commit(MYSQL_THD thd, bool all) {
   if (!ends_transaction(thd, all)) return end_statement();
   begin_commit(thd, all);
   if (!is_ordered_ && !prepared_ && !writes_) {
-    // There is nothing to order and nothing to wait for.
+    // A transaction that has written nothing has no place in the order of commits, and no wait for the disk.
     is_ordered_ = true;
     order_error_ = Error(frondb_txn_commit(txn_.get()));
   }

@@ -87,7 +87,8 @@ class Connection {
   }
   /** Tables that an action of the statement has opened. They are closed with the statement. */
   std::shared_ptr<ChildTables> child_tables;
-  /** The fences of the tables that the statement renames, held until the statement ends; null if there are none. */
+  /** The fences (txn/fence.h) of the tables that the statement renames, held until the statement ends; null if there
+      are none. */
   std::shared_ptr<FenceHolder> fence;
   /** The index of the children's table in which an action would create a duplicate. */
   std::string duplicate_foreign_index;
@@ -185,7 +186,7 @@ class Connection {
   bool in_statement_ = false;
   /** Whether the transaction has dropped tables whose trees can be dropped only after it has ended. */
   bool has_dropped_ = false;
-  /** The tables of fills(). */
+  /** The numbers of the tables to which the transaction copies rows; see fills(). */
   std::vector<uint64_t> filled_;
   /** Whether the statement may lock rows. */
   bool locks_ = false;

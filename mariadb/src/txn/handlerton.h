@@ -10,7 +10,7 @@ struct handlerton;
 
 namespace fron {
 
-/** Returns the handle. Set before any other function of the plugin runs. */
+/** Returns the handle. It is set before any other function of the plugin runs. */
 handlerton *hton();
 
 void set_hton(handlerton *hton);

@@ -26,7 +26,7 @@ void keep_statement(MYSQL_THD waiter) {
   try {
     connection->waits();
   } catch (const std::bad_alloc &) {
-    // The page then shows the deadlock without this statement.
+    // There is no memory for the statement: SHOW ENGINE FRONDB STATUS then shows the deadlock without it.
   }
 }
 

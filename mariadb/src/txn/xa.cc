@@ -26,7 +26,7 @@ namespace {
 // From the XA specification; no header of the server defines them.
 constexpr int XAER_NOTA = -4, XAER_RMFAIL = -7;
 
-/** Commits or rolls back by name; durable when the function returns. */
+/** Commits or rolls back a prepared transaction by its name. The result is durable when the function returns. */
 Error decide(const XidName &xid, bool is_commit) {
   return is_commit ? Error(frondb_db_commit_prepared(db(), xid.bytes(), FRONDB_SYNC))
                    : Error(frondb_db_rollback_prepared(db(), xid.bytes()));
@@ -55,7 +55,7 @@ class Retries {
                        [&](const Decision &one) { return view(one.xid.bytes()) == view(name); });
   }
 
-  /** Returns false if there is no memory. */
+  /** Adds a checkpoint that is to be confirmed. Returns false if there is no memory. */
   bool add(void *checkpoint) {
     std::lock_guard<std::mutex> guard(mutex_);
     try {
@@ -195,7 +195,7 @@ int decide_by_xid(XID *xid, bool is_commit) {
   }
   sql_print_error("FronDB: cannot %s a prepared transaction; later commits try again: %s",
                   is_commit ? "commit" : "roll back", error.message());
-  // The server tells the client OK even so, and forgets the XID.
+  // In spite of this error the server tells the client OK, and forgets the XID.
   retries.add(name, is_commit);
   return XAER_RMFAIL;
 }

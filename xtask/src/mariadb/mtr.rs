@@ -119,9 +119,9 @@ impl Run {
         if engine != "innodb" {
             let plugin = ["--plugin-load-add=ha_frondb.so", "--plugin-maturity=experimental"];
             self.arguments.extend(plugin.map(|option| format!("--mysqld={option}")));
-            // The expected results assume InnoDB's default of the first option, and InnoDB's way to
-            // optimize a table. The third option makes a release build verify what fast codecs
-            // write.
+            // The expected results assume InnoDB's default of autoinc-lock-mode, and that OPTIMIZE
+            // copies the table as in InnoDB. verify-fast-codecs makes a release build verify what
+            // fast codecs write.
             let ours = ["autoinc-lock-mode=1", "optimize-mode=copy", "verify-fast-codecs=ON"];
             let options = ours.map(|option| format!("--mysqld=--loose-frondb-{option}"));
             self.arguments.extend(options);

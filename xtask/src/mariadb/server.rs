@@ -32,7 +32,7 @@ pub(crate) fn start() -> Result {
     Err(format!("cannot start the client mariadb: {error}"))
 }
 
-/// `cargo xtask server-stop`.
+/// `cargo xtask server-stop`: shuts the server down if it runs.
 pub(crate) fn stop() -> Result {
     let place = Place::new()?;
     if !place.answers() {
@@ -93,8 +93,8 @@ impl Place {
             )
             .arg(&format!("--datadir={}", data.display()))
             .arg(&format!("--user={}", user()?))
-            // This program also runs a server, which needs its own folder for temporary files: see
-            // `launch`.
+            // mariadb-install-db also runs a server, which needs its own folder for temporary
+            // files: see `launch`.
             .env("TMPDIR", &tmp.display().to_string())
             .run()?;
         }

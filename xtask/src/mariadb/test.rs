@@ -17,11 +17,11 @@ const SUITES: [&str; 4] =
 /// The arguments of `target/mariadb/build/codecs`: seed and number of tables.
 const CODEC_ROUNDS: &str = "1 100000";
 
-/// Builds the tests that start servers.
+/// The arguments of the cargo command that builds the tests which start servers.
 const SERVER_TESTS: &str =
     "test --quiet --package frondb-mariadb-harness --package frondb-convert --tests";
 
-/// `cargo xtask test-mariadb`.
+/// `cargo xtask test-mariadb`: builds the plugin and runs [`jobs`].
 pub(crate) fn run() -> Result {
     let mut summary = Summary::default();
     let mut jobs = Vec::new();

@@ -58,7 +58,7 @@ pub(super) fn rows_as_cpp(
         out.push_str(&format!("\nnamespace {space} {{\n"));
         for row in rows {
             let Some((min, max)) = row.range else { continue };
-            // A decimal literal of this size is no number of C++.
+            // C++ has no decimal literal of this size without a suffix.
             let max = if max == u64::MAX { "~0ULL".to_owned() } else { max.to_string() };
             let initial = row.default_number().unwrap_or_default();
             let text = if has_text { row.doc.replace(['`', '"'], "") } else { String::new() };

@@ -19,7 +19,7 @@ pub(super) struct Claim {
     pub(super) toku: &'static str,
     /// FronDB's figure or function, or the reason why there is no figure.
     pub(super) ours: Result<String>,
-    /// Where FronDB's figure is measured.
+    /// Where the figure is measured, or where the function is described or tested.
     pub(super) source: Source,
     /// A remark that a reader needs to compare the two figures.
     pub(super) remark: String,

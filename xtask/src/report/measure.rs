@@ -171,8 +171,8 @@ impl Log {
         let machine = machine::describe();
         let mut steps = old["steps"].as_array().cloned().unwrap_or_default();
         steps.retain(|entry| STEPS.iter().any(|step| entry["name"] == step.name));
-        // The pages name one machine, so benchmarks.md and README.md wait until this one has
-        // measured every step.
+        // The pages name one machine, so figures of another one are dropped. benchmarks.md and
+        // README.md are then not written until this machine has measured every step.
         if old["machine"] != machine && !steps.is_empty() {
             println!(
                 "{} has figures of another machine or kernel: they are dropped",

@@ -1,5 +1,5 @@
-//! Checks that there is one noun for each concept: names of functions and types must use the
-//! glossary's noun, not a synonym.
+//! Checks that there is one noun for each concept: names of functions, types, modules and constants
+//! must use the glossary's noun, not a synonym.
 //!
 //! The synonyms come from the last table of docs/glossary.md, so the page and the check cannot
 //! differ. The words in the column "also called" of the other tables are allowed.

@@ -14,8 +14,8 @@ const BANNED: [(&str, &str); 4] = [
     ("fs", "frondb_device"),
 ];
 
-/// Path prefixes of files that may use the modules: the shims, the allocator below them, the outer
-/// faces, and code for tests.
+/// Path prefixes of files that may use the modules: the crates that own them, the allocator below
+/// those, programs, and code for tests.
 const OWNERS: [&str; 13] = [
     "crates/core/src/mem/allocator.rs",
     "crates/core/src/sync",

@@ -9,8 +9,8 @@
 //!   a: look
 //! ```
 //!
-//! `look` reads the table by each of its keys. `before` statements run before the steps and create
-//! what the script needs besides the table.
+//! `look` reads the table `o` (stage.rs) by each of its keys. `before` statements run before the
+//! steps and create what the script needs besides this table.
 
 use crate::error::{Error, Result};
 
@@ -58,7 +58,7 @@ impl Step {
         ways.join(" UNION ALL ")
     }
 
-    /// The step as a page shows it.
+    /// The step as `differences.md` shows it.
     pub(super) fn shown(&self) -> String {
         format!("{}: {}", ["a", "b"][self.actor], self.text)
     }

@@ -11,12 +11,13 @@ use crate::error::{Error, Result};
 use crate::reply::{Reply, Value};
 use crate::server::Server;
 
-/// Longest time of a step. If a step takes longer, it hangs.
+/// Longest time of a step. A step that takes longer counts as hung.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Interval of the checks whether a connection waits.
 const POLL: Duration = Duration::from_millis(1);
 
-/// The definition of the table, without the engine and without the option of the clustering key.
+/// The definition of the table, without the engine, and without the option `CLUSTERING=YES` of its
+/// last key.
 const TABLE: &str = "CREATE OR REPLACE TABLE o (id INT PRIMARY KEY, v INT, g INT, u INT, c INT, \
      KEY g (g), UNIQUE u (u), KEY covers (g, v), KEY c (c)";
 const ROWS: &str = "INSERT INTO o VALUES (1, 10, 10, 10, 10), (2, 20, 20, 20, 20), \
@@ -25,7 +26,7 @@ const ROWS: &str = "INSERT INTO o VALUES (1, 10, 10, 10, 10), (2, 20, 20, 20, 20
 /// A connection of the script.
 struct Actor {
     client: Client,
-    /// The index of the step that has no answer yet.
+    /// The number of this connection's step that has no answer yet.
     pending: Option<usize>,
 }
 

@@ -14,7 +14,8 @@ const CHANGES: usize = 12;
 /// The name of an index, and its first column.
 type Known = (String, &'static str);
 
-/// Runs one ALTER and updates the list of indexes. A duplicate key changes nothing.
+/// Runs one ALTER and updates the list of indexes. An ALTER that fails with a duplicate key leaves
+/// the list as it is.
 fn change(client: &mut Client, prng: &mut Prng, known: &mut Vec<Known>, number: usize) {
     let (kind, column) =
         *prng.pick(&[("KEY", "a"), ("KEY", "u"), ("KEY", "v"), ("UNIQUE KEY", "u")]).unwrap();

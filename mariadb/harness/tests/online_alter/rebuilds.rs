@@ -54,7 +54,7 @@ fn change(prng: &mut Prng, table: &Table) -> (String, Table) {
         5 => {
             after.has_extra = !table.has_extra;
             let add = "ADD x INT NOT NULL DEFAULT 7 FIRST, ADD KEY kx (x, a), ADD KEY ka (a)";
-            // What remains of key kx without column x is a new index.
+            // Drop key kx too: without column x it would stay as a new index of column a.
             if after.has_extra { add } else { "DROP KEY ka, DROP x, DROP KEY kx" }.to_owned()
         }
         6 => {

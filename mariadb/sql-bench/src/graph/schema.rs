@@ -2,7 +2,7 @@
 //!
 //! Text has a binary collation, because MyRocks refuses keys with other collations.
 
-/// The link types. Each node has links of both.
+/// The link types. A node can have links of both.
 pub(super) const LINK_TYPES: [u64; 2] = [123_456_789, 123_456_790];
 /// The node type; all nodes have the same.
 pub(super) const NODE_TYPE: u64 = 2_048;

@@ -20,7 +20,6 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Starts the thread.
     pub(super) fn start(host: &Host) -> Result<Self> {
         let bytes = host.disk_bytes();
         let before = bytes()?;

@@ -10,7 +10,7 @@ use super::schema::{self, CUSTOMERS, DISTRICTS, FIRST_NEW_ORDER, ITEMS};
 use crate::bulk::Bulk;
 use crate::contender::Contender;
 
-/// The value of all DATETIME columns.
+/// The value of all DATETIME columns that are not NULL.
 const THEN: &str = "'2026-01-01 00:00:00'";
 
 /// Creates and fills the tables.

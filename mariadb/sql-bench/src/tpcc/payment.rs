@@ -15,7 +15,7 @@ struct Payment {
     /// Warehouse and district of the customer.
     home: (u64, u64),
     customer: Customer,
-    /// As an SQL literal.
+    /// The amount as an SQL literal.
     amount: String,
 }
 

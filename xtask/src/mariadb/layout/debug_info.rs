@@ -18,9 +18,9 @@ pub(super) type Entry<'a> = DebuggingInformationEntry<Reader<'a>>;
 /// The classes and constants that a file's debug information describes.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Layouts {
-    /// By qualified name.
+    /// The classes by their qualified names.
     pub(super) classes: BTreeMap<String, Class>,
-    /// Enumerators, by qualified name.
+    /// The values of enumerators by their qualified names.
     pub(super) constants: BTreeMap<String, i64>,
 }
 

@@ -133,8 +133,7 @@ impl Used {
             if (matches!(before, "." | "->") && after == "(") || before == "::" {
                 self.called.insert((*token).to_owned());
             }
-            // Such a use makes no object: a pointer, a reference, a scope, a member or a forward
-            // declaration.
+            // A pointer, a reference, a scope, a member or a forward declaration makes no object.
             let apart = matches!(after, "*" | "&" | "::" | ">" | "const")
                 || (matches!(before, "class" | "struct" | "enum") && after == ";")
                 || matches!(before, "." | "->" | "typename");

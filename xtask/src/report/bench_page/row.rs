@@ -65,7 +65,7 @@ pub(super) enum Quantity {
     PerThousand(&'static str, &'static str),
     /// A figure of the engine's measurement, by name.
     Figure(&'static str),
-    /// One such figure divided by another.
+    /// A figure of the engine's measurement divided by another, both by name.
     FigurePer(&'static str, &'static str),
     /// A figure by name, in a report that is a list of figures.
     Listed(&'static str),
@@ -81,9 +81,9 @@ pub(super) enum Quantity {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Unit {
     Number,
-    /// From bytes.
+    /// Bytes, shown in MB.
     Megabytes,
-    /// From bytes.
+    /// Bytes, shown in KiB.
     Kib,
     /// A ratio.
     Times,
@@ -106,7 +106,7 @@ pub(super) enum Compare {
     Quotient,
     /// The median of the ratios of pairs of slices. FronDB's measurement has it under this name.
     Pairs(&'static str),
-    /// Not at all.
+    /// FronDB is not compared.
     Nothing,
 }
 

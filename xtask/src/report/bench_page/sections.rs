@@ -1,10 +1,10 @@
-//! All sections of the page, in its order.
+//! All sections of the page. `sections()` has their order.
 //!
 //! | module | sections |
 //! |---|---|
 //! | [`library`] | the library beside RocksDB |
 //! | [`alone`] | the library alone: functions that the other engines do not have |
-//! | [`sql`] | a MariaDB server: loads of rows |
+//! | [`sql`] | a MariaDB server: loads of rows, then reads, OPTIMIZE, deletes and ALTER |
 //! | [`clients`] | a MariaDB server: many clients, statements of reports, memory |
 
 mod alone;
@@ -84,7 +84,7 @@ mod tests {
     /// Whether a name is a sequence of texts in the source: the code joins many names from parts.
     fn is_made_of(name: &str, source: &str) -> bool {
         const LEAST: usize = 5;
-        // `compression` puts the kind of data first.
+        // In names of figures the workload `compression` puts the kind of data first.
         let mut rest = name.trim_start_matches("json: ").trim_start_matches(": ");
         while !rest.is_empty() {
             let longest = (LEAST..=rest.len()).rev().find(|end| source.contains(&rest[..*end]));

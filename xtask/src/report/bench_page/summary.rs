@@ -80,7 +80,6 @@ fn is_behind(row: &Row, value: f64) -> bool {
     is_wrong && ratio(value) != ratio(1.0)
 }
 
-/// A link to the section.
 fn link(section: &Section) -> String {
     format!("[{}](#{})", section.title, heading(section))
 }
