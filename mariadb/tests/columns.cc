@@ -172,7 +172,7 @@ void Columns::fill(uchar *record) {
   }
 }
 
-/** A few values, so that rows are often equal, and the limits of the type. */
+/** Stores one of a few values, so that rows are often equal, or a limit of the type. */
 void Columns::fill_field(uint i, uchar *at, uchar *record) {
   Field *field = fields_[i];
   CHARSET_INFO *cs = field->charset();

@@ -55,7 +55,7 @@ class Failing : public handler {
   THR_LOCK_DATA **store_lock(THD *, THR_LOCK_DATA **to, thr_lock_type) override { return to; }
 };
 
-/** A statement and its table, as far as the printing of errors reads them: zeros. */
+/** A statement and its table, filled only as far as the printing of errors reads them; the rest is zeros. */
 class Printer {
  public:
   Printer() {

@@ -51,7 +51,6 @@ impl Counts {
     }
 }
 
-/// Bytes and requests.
 #[derive(Clone, Copy)]
 struct Written {
     bytes: f64,

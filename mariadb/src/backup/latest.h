@@ -15,7 +15,7 @@ struct LatestBackup {
   /** Bytes read so far, and bytes to read in all. */
   uint64_t done = 0, total = 0;
   bool is_running = false;
-  /** Empty while the backup runs, and after success. */
+  /** Why the backup failed; empty while it runs, and after success. */
   std::string error;
 };
 

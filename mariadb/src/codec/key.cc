@@ -163,11 +163,12 @@ KeyCodec::Part KeyCodec::part_of(const KEY_PART_INFO &info) {
   Kind kind = Kind::Fixed;
   switch (info.field->real_type()) {
     case MYSQL_TYPE_BIT:
-      // The key image is big-endian, and some bits of the field are stored elsewhere in the record than at its pointer.
+      // The key image is big-endian, and some bits of the field are stored elsewhere in the record than at the field's
+      // pointer.
       kind = Kind::Image;
       break;
     case MYSQL_TYPE_STRING:
-      // UUIDs and addresses have the type of strings and their own sort_string().
+      // UUIDs and network addresses have the type of strings, but their own sort_string().
       kind = info.field->type_handler()->is_scalar_type() && dynamic_cast<Field_string *>(info.field)
                  ? Kind::Text
                  : Kind::Fixed;

@@ -23,7 +23,7 @@ struct AlterPlan {
   OldNumbers old;
   /** Whether rows are rewritten and all indexes built. */
   bool rebuilds = false;
-  /** Whether existing trees get another codec, block size or other changeable option. */
+  /** Whether existing trees get another codec or block size. */
   bool changes_packing = false;
   /** Numbers of the altered table's indexes to build, except the tree of rows. */
   std::vector<uint> built;

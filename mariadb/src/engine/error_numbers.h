@@ -20,7 +20,7 @@ namespace fron {
 constexpr int HA_ERR_FRONDB = 210;
 static_assert(HA_ERR_FRONDB > HA_ERR_LAST, "the server has this number itself");
 
-/** Indexed by frondb_kind. */
+/** The server's error numbers, indexed by frondb_kind. */
 constexpr int ERROR_NUMBERS[] = {
     0,                         // FRONDB_OK
     HA_ERR_RECORD_CHANGED,     // FRONDB_CONFLICT

@@ -40,8 +40,7 @@ class ForeignKeyAddition {
   /** Checks the rows of `table`, whose first record it uses. Reports a row without a parent as an error. */
   int validate(THD *thd, TABLE *table, const Share &share);
   /** Takes the parents' fences (txn/fence.h), which this object holds until it is destroyed, and checks the recorded
-      keys. `open`
-      opens the tree of an index of the child, as the ALTER leaves it. */
+      keys. `open` opens the tree of an index of the child, as the ALTER leaves it. */
   int finish(THD *thd, const std::function<Error(const std::string &, Tree *)> &open);
   /** Ends the checks by writers, except the checks of foreign keys in the dictionary. */
   void end();

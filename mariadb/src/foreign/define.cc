@@ -198,7 +198,7 @@ int bind_in_place(THD *thd, const TABLE *altered, ForeignKey *key, bool is_paren
   if (int error = check_columns(thd, altered, *key, is_parent)) return error;
   KeySide &side = is_parent ? key->parent_side : key->child_side;
   std::string index = side.index;
-  // False if an earlier statement without checks has dropped the index.
+  // The side is unbound if an earlier statement without checks has dropped the index.
   bool was_bound = side.is_bound;
   if (!bind_again(thd, altered, *key, is_parent, &side)) {
     if (!side.is_bound) side = {};

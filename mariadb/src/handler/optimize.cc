@@ -117,7 +117,7 @@ int ha_frondb::optimize_index(THD *thd, uint index, frondb_progress progress, vo
     note(thd, "an open snapshot can see deleted rows, which stay in " + leaves(held));
   if (uint64_t failed = value_of(counts, "failed")) {
     std::string what = leaves(failed) + " could not be consolidated, and everything else is done. ";
-    // The first line names the keys, file and offset.
+    // The first line of the text names the keys, file and offset of the damage.
     std::string why = frondb_stats_text(counts.get());
     what += why.substr(0, why.find('\n'));
     what += ". CHECK TABLE lists all damage; restore a backup, or save the rest with frondb salvage";

@@ -19,7 +19,7 @@ namespace {
 my_bool rpl_lookup_rows, rpl_unique_checks;
 std::atomic<uint64_t> lookups_skipped{0}, unique_checks_skipped{0};
 
-// Global, not per session: the threads of a replica would keep a session's value until they are restarted.
+// The variables are global, because the threads of a replica would keep a session's value until they are restarted.
 MYSQL_SYSVAR_BOOL(rpl_lookup_rows, rpl_lookup_rows, PLUGIN_VAR_OPCMDARG,
                   "OFF: a read-only replica that applies row events with full images does not read the rows that it "
                   "updates and deletes.",

@@ -67,7 +67,7 @@ class Share : public Handler_share {
   std::atomic<uint64_t> auto_increment{1};
   /** The lock that gives a statement exclusive use of the counter. */
   std::shared_ptr<CounterLock> counter_lock;
-  /** Returned instead of an error of the server: `is_alone` is false, and other statements use the counter's lock. */
+  /** Returned instead of an error of the server if `is_alone` is false and other statements use the counter's lock. */
   static constexpr int COUNTER_IS_LOCKED = -1;
   /** Raises the next number to at least `next`. `is_alone`: the statement has the counter's lock, or needs none. */
   int raise_auto_increment(uint64_t next, bool is_alone = true);

@@ -15,7 +15,8 @@ namespace {
 /** Maximum bytes of a statement that are shown. */
 constexpr size_t QUERY_BYTES = 1024;
 
-/** LOCK: taken while no other lock of the plugin is held. The server's lock of a statement is tried under it. */
+/** Guards registry(). LOCK: taken while no other lock of the plugin is held. The server's lock of a statement is tried
+    under it. */
 std::mutex registry_lock;
 
 std::set<const Session *> &registry() {
