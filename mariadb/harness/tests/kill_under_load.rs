@@ -236,6 +236,8 @@ fn check_branches(client: &mut Client, known: &Known) {
         }
     }
     client.query("SET sql_log_bin = 1").unwrap();
+    let left = client.query("XA RECOVER").unwrap();
+    assert!(left.rows.is_empty(), "{} transactions are still prepared", left.rows.len());
     let rows = numbers(client, "SELECT id FROM branches");
     let lost: Vec<_> = expected.difference(&rows).collect();
     assert!(lost.is_empty(), "committed and lost: {lost:?}");

@@ -130,10 +130,9 @@ fn json(path: &Path) -> Result<Option<Value>> {
         return Ok(None);
     }
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let repeat =
-        if stem == "run" { "all".to_owned() } else { format!("`make report STEPS={stem}`") };
+    let steps = if stem == "run" { String::new() } else { format!(" STEPS={stem}") };
     serde_json::from_str(&read(path)?).map(Some).map_err(|e| {
-        format!("{stem}.json is not JSON ({e}): delete it and measure again, {repeat}")
+        format!("{stem}.json is not JSON ({e}): delete it and measure again, `make report{steps}`")
     })
 }
 

@@ -120,7 +120,7 @@ impl Requester {
              WHERE link_type = {} AND id1 = {id1} AND id2 IN (",
             LINK_TYPES[kind]
         );
-        for _ in 1..MULTIGET_MAX {
+        for _ in 0..MULTIGET_MAX {
             let _ = write!(sql, "{},", self.id2(id1, kind, KNOWN_READ));
             if !self.prng.chance(MULTIGET_MORE.0, MULTIGET_MORE.1) {
                 break;
