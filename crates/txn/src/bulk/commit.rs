@@ -12,8 +12,7 @@ use super::options::BulkReport;
 use super::shared::LoadShared;
 use crate::context::Transactions;
 
-/// Longest wait for the lock of each tree in one attempt to lock all trees. During an attempt,
-/// other transactions wait for new locks.
+/// Longest attempt to lock all trees. During an attempt, other transactions wait for new locks.
 const LOCK_SLICE: Duration = Duration::from_millis(100);
 
 impl LoadShared {
