@@ -60,7 +60,8 @@ Failure read_definitions(std::vector<AttachedFile> *files) {
   std::set<std::string> paths;
   for (const std::string &key : keys) {
     std::string table = key.substr(0, key.find(PARTITION));
-    // Skip the new table of an ALTER that copies.
+    // Skip tables with a name that the server has made up: temporary tables, and the tables that an ALTER makes as a
+    // copy or has moved aside.
     if (table.find("/#sql") != std::string::npos) continue;
     paths.insert(table + ".frm");
     paths.insert(table + ".par");

@@ -143,8 +143,9 @@ void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, bool
     append_level(cs, text, 0, pads, to);
   } else if (cs->uca) {
     // The server compares texts level by level, so the weights of each level get an end of their own; the collation says
-    // which levels it has. In NO PAD collations the server pads the levels after the first, on which a letter with an
-    // accent has more weights than one without. For CHAR it pads no level.
+    // which levels it has. PAD SPACE collations pad every level. NO PAD collations do not pad the first level, and no
+    // level of a CHAR. For other types they pad the later levels: there a letter with an accent has one more weight than
+    // the letter without it, and without padding the two would differ even if the collation ignores accents.
     for (uint level = 0; cs->levels_for_order >> level; level++)
       if (cs->levels_for_order >> level & 1) append_level(cs, text, MY_STRXFRM_LEVEL1 << level, pads || (level > 0 && !is_char), to);
   } else {

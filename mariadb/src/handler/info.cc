@@ -62,7 +62,7 @@ double live_rows(const frondb_message_counts &part, const frondb_message_counts 
 
 }  // namespace
 
-// --- Of the table ---
+// --- The whole table ---
 
 int ha_frondb::info(uint flag) {
   if (flag & HA_STATUS_ERRKEY) errkey = use_.connection ? use_.connection->duplicate_key : ~0u;
@@ -137,7 +137,7 @@ double ha_frondb::read_time(uint index, uint ranges, ha_rows rows) {
   return double(ranges) + double(rows) / double(stats.records) * all;
 }
 
-// --- Of a range ---
+// --- A range of an index ---
 
 ha_rows ha_frondb::records_in_range(uint index, const key_range *min, const key_range *max, page_range *) {
   ha_rows rows = HA_POS_ERROR;

@@ -49,7 +49,8 @@ pub(crate) struct Replay<'a> {
     prepared: BTreeMap<u64, Prepared>,
     current: Option<Current>,
     at: (Lsn, Lsn),
-    /// The tree of the current relog record, until the first message of the record.
+    /// The tree of a relog record (it repeats all messages that the tree had in memory), until the
+    /// record's first message. That message removes the copies that earlier records have brought.
     relogged: Option<TreeId>,
     messages: u64,
     flusher: RecoveryFlusher<'a>,

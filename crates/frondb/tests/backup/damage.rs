@@ -117,8 +117,8 @@ fn a_restore_that_fails_makes_no_database() {
     }
 }
 
-/// A backup also checks what it reads from the database. Otherwise a backup of damaged data could
-/// replace a good one.
+/// A backup also checks the frames of the runs that it copies. Otherwise a backup of damaged data
+/// could replace a good one.
 #[test]
 fn no_backup_is_made_of_a_damaged_run() {
     let device = MemoryDevice::new();

@@ -1,12 +1,13 @@
-//! Replaces the manifest under many schedules. Rule 6: the edit that records a flush is durable
-//! before the log of the flushed messages is freed. Checkpoints rewrite the manifest while
-//! memtables are flushed and merged, and trees are created and dropped. An edit during a rewrite
-//! must be in the new file, either in its snapshot or after it, so that a reopened database has all
-//! edits.
+//! Replaces the manifest under many schedules. Checkpoints rewrite the manifest while memtables are
+//! flushed, runs are merged, and trees are created and dropped. An edit during a rewrite must be in
+//! the new file, either in its snapshot or after it, so that a reopened database has all edits. If
+//! the edit of a flush were missing, the flushed rows would be lost, because the log may already
+//! have been freed (rule 6).
 //!
 //! ```text
-//!   writer      put, flush, merge, make and drop a tree    edits of the old file
-//!   checkpoints capture the state | begin the new file     an edit between the two would be lost
+//!   writer        put, flush, merge, create and drop trees: each appends edits to the manifest
+//!   checkpoints   capture the state |             | begin the new file
+//!                                    an edit here must not be lost
 //! ```
 
 use std::sync::Arc;

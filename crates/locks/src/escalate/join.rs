@@ -56,7 +56,9 @@ impl HeldLocks {
             let mut state = table.state.lock();
             let interests = interests(&state, locker, manager);
             let mut locks = 0;
-            // A group that may still become a range gets some more locks.
+            // One hold of the mutex handles a batch of `JOIN_LOCKS` locks. The end of the batch
+            // closes the open group. If that group has too few rows for a range so far, the batch
+            // may become twice as long.
             while locks < JOIN_LOCKS
                 || (locks < 2 * JOIN_LOCKS && open.as_ref().is_some_and(|it| join.is_undecided(it)))
             {
@@ -77,8 +79,8 @@ impl HeldLocks {
                     }
                 }
             }
-            // Enter the joined range into the table before the lock is released and other threads
-            // use the table.
+            // Close the group while the mutex of the lock table is still held: `may_join` has
+            // checked the group's range only against the holders and waiters of this moment.
             open = open.take().and_then(|group| join.close(group, &mut state));
         }
         let Join { alone, joined, .. } = join;
