@@ -48,7 +48,9 @@ pub(crate) fn check() -> Result<Vec<String>> {
 
 fn all_rust_files() -> Result<Vec<SourceFile>> {
     let mut files = Vec::new();
-    for folder in ["crates", "mariadb/convert", "mariadb/harness", "mariadb/sql-bench", "xtask", "fuzz"] {
+    for folder in
+        ["crates", "mariadb/convert", "mariadb/harness", "mariadb/sql-bench", "xtask", "fuzz"]
+    {
         files.extend(rust_files_below(&root().join(folder))?);
     }
     Ok(files)
