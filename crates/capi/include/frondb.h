@@ -787,12 +787,12 @@ typedef struct {
 #define FRONDB_CONFLICT 1
 
 /**
- * Chosen as the victim of a deadlock and rolled back: retry the transaction.
+ * The transaction was the victim of a deadlock and was rolled back: retry it.
  */
 #define FRONDB_DEADLOCK 2
 
 /**
- * Waited too long for a lock: retry the transaction.
+ * The call waited too long for a lock: retry the transaction.
  */
 #define FRONDB_LOCK_TIMEOUT 3
 
@@ -849,7 +849,8 @@ typedef struct {
 #define FRONDB_CANCELLED 13
 
 /**
- * Written by a newer version, or with a feature that this build does not have.
+ * The data was written by a newer version, or needs a feature that this build does not have: use
+ * a newer build.
  */
 #define FRONDB_UNSUPPORTED 14
 
@@ -1983,7 +1984,9 @@ frondb_error *frondb_batch_measure(frondb_batch *batch, frondb_batch_size *size)
 /**
  * Makes an empty buffer. Free it with frondb_buffer_free().
  *
- * Threads: any. One thread at a time may use the buffer; a second one gets FRONDB_BUSY.
+ * Threads: any. One thread at a time may use the buffer. While another thread uses it, a call that
+ * fills or frees it gets FRONDB_BUSY. While another thread fills it, frondb_buffer_value() returns
+ * an empty slice.
  */
 frondb_error *frondb_buffer_new(frondb_buffer **buffer);
 
@@ -2129,10 +2132,15 @@ bool frondb_cursor_is_valid(frondb_cursor *cursor);
 
 /**
  * Returns the key of the current entry; an empty slice if there is no current entry. The key is
- * not copied: it is valid until the cursor moves or is freed. After a batch that `bytes_max`
- * ended, the call moves the cursor back by one entry, and may fail as frondb_cursor_seek().
+ * not copied: it is valid until the cursor moves or is freed.
+ *
+ * A batch that `bytes_max` ended has read one entry more than it returned. The first call of this
+ * function after such a batch moves the cursor back to the last entry of the batch, and may read
+ * from disk for that.
  *
  * Threads: one at a time.
+ *
+ * Errors: after a batch that `bytes_max` ended, as frondb_cursor_seek().
  */
 frondb_error *frondb_cursor_key(frondb_cursor *cursor, frondb_slice *key);
 
@@ -3238,8 +3246,8 @@ frondb_error *frondb_device_measure(const char *dir,
  * or `since`, if this database has not made the backup in `since`, or if the database was opened
  * read-only; FRONDB_NOT_FOUND, FRONDB_CORRUPTION and FRONDB_UNSUPPORTED for the backup in `since`;
  * FRONDB_CORRUPTION also for damaged data of the database; FRONDB_BUSY if another backup is being
- * made; FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_POISONED; FRONDB_CLOSED;
- * FRONDB_IO.
+ * made; FRONDB_CANCELLED; FRONDB_NO_SPACE for the backup or the database; FRONDB_POISONED;
+ * FRONDB_CLOSED; FRONDB_IO.
  */
 frondb_error *frondb_db_backup(frondb_db *db,
                                const char *to,
@@ -3303,8 +3311,8 @@ frondb_error *frondb_backup_attach(frondb_backup *backup, const char *name, fron
  *
  * Errors: FRONDB_EXISTS if the directory is no longer empty; FRONDB_INVALID if the backup was
  * copied before; FRONDB_BUSY if this call must fix the moment and another backup has one;
- * FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_CORRUPTION; FRONDB_POISONED;
- * FRONDB_CLOSED; FRONDB_IO.
+ * FRONDB_CANCELLED; FRONDB_NO_SPACE for the backup or the database; FRONDB_CORRUPTION;
+ * FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO.
  */
 frondb_error *frondb_backup_copy(frondb_backup *backup,
                                  frondb_progress progress,
