@@ -28,7 +28,7 @@ pub(crate) use install::run as install_plugin;
 pub(crate) use mtr::{check_differences, command as mtr};
 pub(crate) use plugin::{build, plugin};
 pub(crate) use server::{start, stop};
-pub(crate) use test::{full as test_full, jobs as test_jobs, run as test};
+pub(crate) use test::{fetch, full as test_full, jobs as test_jobs, run as test};
 
 use std::path::PathBuf;
 

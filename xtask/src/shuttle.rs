@@ -70,7 +70,8 @@ fn jobs_of(scheduled: &Scheduled) -> Result<Vec<Job>> {
         let built = built.iter().find(|built| is_it(&built.source));
         let built = built.ok_or_else(|| format!("cargo has not built {program}"))?;
         let command = filters.iter().fold(built.command("--quiet"), |it, filter| it.arg(filter));
-        Ok(Job::tests("shuttle", &format!("shuttle: {}", built.source), wanted, command))
+        let name = format!("shuttle: {}", built.source);
+        Ok(Job::tests("shuttle", &name, wanted, command).taking(30.0))
     });
     jobs.collect()
 }

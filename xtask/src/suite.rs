@@ -2,9 +2,9 @@
 //!
 //! Cheap checks run first, so that a small mistake shows within seconds. A failed step does not
 //! stop the steps after it. Then everything is built with one build profile, so that clippy shares
-//! build scripts, and shuttle shares dependencies, with the tests. The plugin is built as it ships.
-//! At the end all test programs run, several at the same time: while one program waits for a
-//! server, others use the processors.
+//! build scripts, and shuttle shares dependencies, with the tests. Meanwhile a thread downloads what
+//! the plugin needs. The plugin is built as it ships. At the end all test programs run, several at
+//! the same time: while one program waits for a server, others use the processors.
 
 use crate::pool::{self, Job};
 use crate::programs::{self, Program};
@@ -18,6 +18,7 @@ pub(crate) fn run() -> Result {
     install::c_compiler()?;
     install::rust_components()?;
     let mut summary = Summary::default();
+    let fetching = std::thread::spawn(mariadb::fetch);
     summary.step("format", || Cmd::new("cargo", "fmt --all --check").run());
     summary.step("layers", || report("layers", layers::check()));
     summary.step("modules", || report("modules", modules::check()));
@@ -37,6 +38,8 @@ pub(crate) fn run() -> Result {
         Ok(())
     });
     summary.step("build of the plugin", || {
+        // The build fetches what is still missing, and reports why it cannot.
+        let _ = fetching.join();
         jobs.extend(mariadb::test_jobs(&built)?);
         Ok(())
     });

@@ -134,7 +134,7 @@ impl Background {
     }
 
     /// Finishes a commit, except for the wait until it is durable: counts it, requests flushes of
-    /// attached runs and probes of tombstone runs, and freezes memtables that are full. `messages`
+    /// attached runs and probes of tombstone runs, and freezes memtables that are large. `messages`
     /// and `bytes` are the size of the commit; `begun` is when its call began.
     pub fn committed(&self, committed: &Committed, messages: u64, bytes: u64, begun: Nanos) {
         add(&self.counters.commits, 1);
@@ -147,8 +147,15 @@ impl Background {
         self.edits.wear.tick(now);
         self.touched();
         self.flush_attached(&committed.attached);
-        committed.trees.iter().for_each(|tree| self.request_probe(tree));
-        self.freeze_if_full(&committed.trees);
+        for tree in &committed.trees {
+            let active = Arc::clone(&tree.version().active);
+            self.request_probe(tree, &active);
+            self.freeze_if_large(tree, &active);
+        }
+        self.freeze_if_full();
+        if self.is_manual() && !committed.trees.is_empty() {
+            self.run_pending();
+        }
     }
 
     /// Counts a transaction that was prepared, with its messages, because its later commit adds

@@ -36,7 +36,7 @@ pub struct JobContext {
     /// How the memory budget is divided among write buffer, cache and merges.
     pub shares: MemoryShares,
     /// The rate limit on the writes of jobs.
-    pub throttle: Throttle,
+    pub throttle: Arc<Throttle>,
     /// The current dictionary of each tree.
     pub(crate) dictionaries: Dictionaries,
     /// Trees in which background work has found damage.
@@ -71,7 +71,7 @@ impl JobContext {
             log,
             edits,
             shares,
-            throttle: Throttle::new(bytes_per_second),
+            throttle: Arc::new(Throttle::new(bytes_per_second)),
             dictionaries: Dictionaries::default(),
             damaged: Mutex::default(),
             unmovable: Mutex::default(),

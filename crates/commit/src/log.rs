@@ -9,7 +9,7 @@ use frondb_wal::Wal;
 /// thread may use it.
 pub struct Log {
     /// The log itself.
-    pub wal: Wal,
+    pub wal: Arc<Wal>,
     /// All records below this position have been inserted into memtables.
     applied: AtomicU64,
     /// The position at which recovery would begin to read, according to the durable part of the
@@ -23,7 +23,7 @@ impl Log {
     /// Takes the log that recovery has opened. Recovery began to read at `from`. According to the
     /// manifest, the log is durable up to `known`.
     #[must_use]
-    pub fn new(wal: Wal, from: Lsn, known: Lsn) -> Arc<Self> {
+    pub fn new(wal: Arc<Wal>, from: Lsn, known: Lsn) -> Arc<Self> {
         let applied = AtomicU64::new(wal.end_lsn().get());
         Arc::new(Self { wal, applied, from: from.get().into(), known: known.get().into() })
     }

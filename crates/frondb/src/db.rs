@@ -160,8 +160,8 @@ impl Db {
     /// `Closed`.
     pub fn sync(&self) -> Result<()> {
         let _call = self.open.begin_call()?;
-        let synced = self.open.log.wal.sync();
-        synced.inspect_err(|error| self.open.health().poison_unless_full(error))
+        let synced = self.open.wal.sync();
+        synced.inspect_err(|error| self.open.health.poison_unless_full(error))
     }
 
     /// Closes the database and unlocks its directory, even while handles exist. Later calls on

@@ -34,7 +34,6 @@ use frondb_core::executor::JoinHandle;
 use frondb_core::sync::Mutex;
 use frondb_core::sync::atomic::AtomicBool;
 use frondb_device::{DeviceLock, SharedDevice};
-use frondb_tree::Health;
 use frondb_txn::BatchLocks;
 
 use crate::open::parts::Parts;
@@ -77,10 +76,6 @@ impl Open {
         self.edits.manifest.db_id()
     }
 
-    pub(crate) fn health(&self) -> &Health {
-        &self.reads.health
-    }
-
     /// Begins a call that may write. The call holds the returned guard while it runs; a thread must
     /// hold only one guard.
     pub(crate) fn begin_call(&self) -> Result<CallGuard<'_>> {
@@ -90,7 +85,7 @@ impl Open {
     /// Returns the largest batch that [`write`](Self::write) accepts, in bytes of
     /// [`Batch::memory_bytes`]: a quarter of the memory, and at most 512 MiB.
     pub(crate) fn batch_bytes_max(&self) -> u64 {
-        self.jobs.shares.now().batch_bytes()
+        self.shares.now().batch_bytes()
     }
 
     /// Commits a batch atomically. Returns when the batch is as durable as `durability` requires;

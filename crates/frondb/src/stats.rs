@@ -75,7 +75,7 @@ job_counters! {
     engine_stats!
     (parts, sums) => {
         /// Trees.
-        gauge trees = parts.jobs.trees.len() as u64,
+        gauge trees = parts.trees.len() as u64,
         /// Nodes of all trunks.
         gauge nodes = sums.totals.nodes,
         /// Leaf nodes of all trunks.
@@ -92,13 +92,13 @@ job_counters! {
         /// packed in the background.
         gauge packed_bytes = sums.totals.packed_bytes,
         /// The memory budget.
-        gauge memory_total = parts.reads.budget.total(),
+        gauge memory_total = parts.budget.total(),
         /// Memory in use by all parts.
-        gauge memory_used = parts.reads.budget.used(),
+        gauge memory_used = parts.budget.used(),
         /// The most memory that was in use at any time.
-        gauge memory_peak = parts.reads.budget.peak(),
+        gauge memory_peak = parts.budget.peak(),
         /// Memory of memtables.
-        gauge memtable_bytes = parts.reads.budget.used_by(Part::Memtable),
+        gauge memtable_bytes = parts.budget.used_by(Part::Memtable),
         /// Sources that wait for their flush, a count: frozen memtables, and the attached runs of
         /// each large commit in a tree.
         gauge frozen_memtables = sums.totals.frozen_memtables,
@@ -116,11 +116,11 @@ job_counters! {
         /// Blocks that readers found in the cache in their encoded form, and decoded, a count. A
         /// full cache holds encoded blocks if the device is slow, or if they take a sixth or less
         /// of the memory of decoded ones.
-        counter cache_frame_hits = loaded(&parts.reads.runs.stats.frame_hits),
+        counter cache_frame_hits = loaded(&parts.runs.stats.frame_hits),
         /// Block indexes and parts of block indexes that readers found in the cache in their
         /// encoded form, and decoded, a count. The cache holds encoded indexes if it has no room
         /// for decoded ones.
-        counter cache_index_frame_hits = loaded(&parts.reads.runs.stats.index_frame_hits),
+        counter cache_index_frame_hits = loaded(&parts.runs.stats.index_frame_hits),
         /// Bytes of batches and transactions committed or prepared, with large values and spilled
         /// messages.
         counter user_bytes = sums.written.user_bytes(),
@@ -137,19 +137,19 @@ job_counters! {
         counter tombstones_skipped = parts.reads.counters.tombstones_skipped(),
         /// Reads of blocks, indexes and filters from the device by point reads and scans, a count.
         /// One read of a scan can have several blocks. Large values do not count.
-        counter reads = loaded(&parts.reads.runs.stats.reads),
+        counter reads = loaded(&parts.runs.stats.reads),
         /// Bytes that point reads and scans read from the device, without large values.
-        counter read_bytes = loaded(&parts.reads.runs.stats.read_bytes),
+        counter read_bytes = loaded(&parts.runs.stats.read_bytes),
         /// Reads of merges from the device, a count.
-        counter merge_reads = loaded(&parts.reads.runs.stats.merge_reads),
+        counter merge_reads = loaded(&parts.runs.stats.merge_reads),
         /// Bytes that merges read from the device.
-        counter merge_read_bytes = loaded(&parts.reads.runs.stats.merge_read_bytes),
+        counter merge_read_bytes = loaded(&parts.runs.stats.merge_read_bytes),
         /// Point reads and short scans of a run that its filter made unnecessary.
-        counter filter_negatives = loaded(&parts.reads.runs.stats.filter_negatives),
+        counter filter_negatives = loaded(&parts.runs.stats.filter_negatives),
         /// Point reads and short scans of a run that its filter let through.
-        counter filter_positives = loaded(&parts.reads.runs.stats.filter_positives),
+        counter filter_positives = loaded(&parts.runs.stats.filter_positives),
         /// Reads that have found damage, a count.
-        counter corruptions = parts.reads.runs.events.corruptions(),
+        counter corruptions = parts.events.corruptions(),
         /// Damaged runs that background work has found since the database was opened, and does not
         /// merge any more. The number falls when such runs are dropped, or when an optimize can
         /// read them again.
@@ -178,13 +178,13 @@ job_counters! {
         /// Nanoseconds that commits were delayed because background work could not keep up.
         counter write_stall_nanos = parts.background.write_stall_nanos(),
         /// Nanoseconds that background jobs waited for their limit of bytes per second.
-        counter rate_limit_nanos = parts.jobs.throttle.waited_nanos(),
+        counter rate_limit_nanos = parts.throttle.waited_nanos(),
         /// Live snapshots.
         gauge snapshots = parts.reads.snapshots.count() as u64,
         /// Age of the oldest live snapshot, milliseconds.
         gauge oldest_snapshot_ms = millis(sums.ages.first().map(|(_, age)| *age)),
         /// Size of the log.
-        gauge wal_bytes = parts.log.wal.live_bytes(),
+        gauge wal_bytes = parts.wal.live_bytes(),
         /// The part of the log that recovery would replay: in general at most twice the write
         /// buffer and one commit, on a full disk at most three times the write buffer.
         gauge wal_replay_bytes = parts.log.replay_bytes(),
@@ -223,11 +223,11 @@ job_counters! {
         /// returned to the file system since the database was opened.
         gauge data_allocated_bytes = sums.space.allocated_bytes,
         /// 1 while writes fail because background work has found the disk full, otherwise 0.
-        gauge disk_full = u64::from(parts.reads.health.full().is_some()),
+        gauge disk_full = u64::from(parts.health.full().is_some()),
         /// 1 if the database is poisoned: a sync or other essential work failed, so it is unknown
         /// which data is durable, and nothing more is written until the database is opened again;
         /// otherwise 0.
-        gauge poisoned = u64::from(parts.reads.health.is_poisoned()),
+        gauge poisoned = u64::from(parts.health.is_poisoned()),
     }
 }
 

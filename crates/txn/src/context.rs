@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use frondb_background::{Background, JobContext};
+use frondb_background::{Background, JobContext, Latencies};
 use frondb_commit::{Calls, Committer, Durability, Ids, Log, PendingParts};
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Lsn, Result};
 use frondb_locks::LockManager;
 use frondb_space::Space;
-use frondb_tree::{Health, ReadContext, Snapshot};
+use frondb_tree::{Health, MemoryShares, ReadContext, Snapshot};
 
 use crate::pool::Pool;
 use crate::prepared::{self, Prepared};
@@ -30,7 +30,11 @@ pub struct Transactions {
     /// The data files, for large values.
     pub(crate) space: Arc<Space>,
     pub(crate) log: Arc<Log>,
-    /// The context of background jobs: the division of the memory budget, and latencies.
+    /// The division of the memory budget.
+    pub(crate) shares: MemoryShares,
+    /// The durations of commits.
+    pub(crate) latencies: Arc<Latencies>,
+    /// The context of background jobs, for the merges of a bulk load.
     pub(crate) jobs: Arc<JobContext>,
     /// Admits commits, and does the background work that they request.
     pub background: Arc<Background>,
@@ -72,6 +76,8 @@ impl Transactions {
             health: Arc::clone(&jobs.reads.health),
             space: Arc::clone(&jobs.reads.runs.space),
             log: Arc::clone(&jobs.log),
+            shares: jobs.shares.clone(),
+            latencies: Arc::clone(&jobs.latencies),
             jobs: Arc::clone(jobs),
             committer: Arc::clone(&prepared.committer),
             parts: Arc::clone(&prepared.parts),
@@ -134,7 +140,7 @@ impl Transactions {
         let begun = self.reads.now();
         let result = self.committer.make_durable(end, durability);
         let waited = self.reads.now().since(begun).as_nanos() as u64;
-        self.jobs.latencies.commit_sync.add(waited);
+        self.latencies.commit_sync.add(waited);
         result
     }
 

@@ -246,7 +246,8 @@ impl Transaction {
                 "the transaction has not ended: commit it, or roll it back",
             ));
         }
-        self.core.txns.health.check()?;
+        let txns = &self.core.txns;
+        txns.health.check()?;
         let Some(core) = Arc::get_mut(&mut self.core) else {
             // A cursor still refers to the ended transaction.
             let Core { txns, options, durability, _open, .. } = &*self.core;

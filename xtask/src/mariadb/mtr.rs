@@ -92,7 +92,7 @@ impl Run {
             run.tests = OF_INNODB.map(str::to_owned).into();
         }
         if suite == "rpl" {
-            installed_suites()?;
+            fetch()?;
             run.tests =
                 substitute::naming(&PathBuf::from(tree::INSTALLED).join("suite").join(suite))?;
         }
@@ -150,7 +150,7 @@ pub(super) fn tree() -> Result<Tree> {
 
 /// Installs the suites and prepares the tree with this plugin.
 pub(super) fn tree_with(plugin: &Path) -> Result<Tree> {
-    installed_suites()?;
+    fetch()?;
     Tree::make(plugin)
 }
 
@@ -165,11 +165,12 @@ fn substituted_tree() -> Result<Tree> {
 /// Builds our plugin and installs the suites.
 fn installed() -> Result<PathBuf> {
     let plugin = plugin::plugin()?;
-    installed_suites()?;
+    fetch()?;
     Ok(plugin)
 }
 
-fn installed_suites() -> Result {
+/// Installs the suites.
+pub(super) fn fetch() -> Result {
     let suites = || PathBuf::from(tree::INSTALLED).join("mtr").exists();
     apt("MariaDB's test suites", "mariadb-test patch", || suites() && on_path("patch"))
 }

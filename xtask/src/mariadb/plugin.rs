@@ -25,8 +25,7 @@ pub(crate) fn build() -> Result {
 
 /// Installs the packages that the build needs, builds the plugin and returns its path.
 pub(crate) fn plugin() -> Result<PathBuf> {
-    install()?;
-    let source = source::get()?;
+    let source = fetch()?;
     Cmd::new("cargo", "build --release --package frondb-capi --lib --features jemalloc").run()?;
     let build = folder().join("build");
     let define = |name: &str, path: &Path| format!("-D{name}={}", path.display());
@@ -62,14 +61,16 @@ fn make(build: &Path, target: &str) -> Result {
         .run()
 }
 
-fn install() -> Result {
+/// Installs what the build needs, and returns the folder of the server's source.
+pub(super) fn fetch() -> Result<PathBuf> {
     apt("MariaDB's server", "mariadb-server mariadb-client", || {
         on_path("mariadb") && server().is_ok()
     })?;
     let headers = Path::new("/usr/include/mariadb/server/mysql_version.h");
     apt("MariaDB's headers", "libmariadbd-dev", || headers.exists())?;
     let tools = || ["cmake", "g++", "make", "perl"].iter().all(|tool| on_path(tool));
-    apt("a C++ compiler or CMake", "cmake g++ make perl", tools)
+    apt("a C++ compiler or CMake", "cmake g++ make perl", tools)?;
+    source::get()
 }
 
 /// Returns the path of the server's program.

@@ -33,24 +33,27 @@ pub(crate) fn run() -> Result {
     summary.finish()
 }
 
+/// Fetches what [`jobs`] needs: Debian's packages and headers of the server. Compiles nothing, so it
+/// can run while the processors compile something else.
+pub(crate) fn fetch() -> Result {
+    plugin::fetch()?;
+    mtr::fetch()?;
+    let tools =
+        ["mariadb-backup", "mydumper", "prometheus", "promtool", "prometheus-mysqld-exporter"];
+    let packages = "mariadb-backup mydumper prometheus prometheus-mysqld-exporter";
+    apt("a program that a test uses", packages, || tools.iter().all(|tool| on_path(tool)))
+}
+
 /// Builds the plugin and returns jobs for the tests that every change must pass. `built` has test
 /// programs that already exist.
 pub(crate) fn jobs(built: &[Program]) -> Result<Vec<Job>> {
+    fetch()?;
     let plugin = plugin::plugin()?;
-    let tools = [
-        ("mariadb-backup", "mariadb-backup"),
-        ("mydumper", "mydumper"),
-        ("promtool", "prometheus"),
-        ("prometheus-mysqld-exporter", "prometheus-mysqld-exporter"),
-    ];
-    for (program, package) in tools {
-        apt(&format!("{program}, which a test uses,"), package, || on_path(program))?;
-    }
     let mut jobs = Vec::new();
     for (name, arguments) in [("codecs", CODEC_ROUNDS), ("errors", ""), ("sessions", "")] {
         let command = Cmd::new(&plugin::test(name)?.display().to_string(), arguments);
         let name = format!("plugin: {name}");
-        jobs.push(Job::command(&name, &name, command).shown());
+        jobs.push(Job::command(&name, &name, command).taking(40.0).shown());
     }
     let name = "plugin: headers and server";
     jobs.push(Job::tests(name, name, 0, layout_tests(built)?).taking(15.0));

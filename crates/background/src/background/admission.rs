@@ -209,7 +209,7 @@ impl Background {
                 *stall = Some(self.notify_stall(self.debt().buffer_reason()));
             }
             check_cancelled(is_cancelled)?;
-            self.freeze_if_full(&[]);
+            self.freeze_if_full();
             let mut nothing_due = false;
             self.queue.wait_until(CHECK_EVERY, &mut |due| {
                 nothing_due = due.debt_jobs == 0 && due.running == 0 && !due.maintenance;

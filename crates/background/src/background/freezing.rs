@@ -19,46 +19,48 @@ const RANGE_DELETES_MAX: u64 = 1000;
 const VALUE_BYTES_MAX: u64 = 64 << 20;
 
 impl Background {
-    /// Freezes memtables by rule 4. Freezes the memtable of a `touched` tree if the memtable is
-    /// large for a sequential tree, is known to hold a tombstone run (rule 15), or has many range
-    /// deletes or many bytes of large values. If the memtable may hold a tombstone run, requests a
-    /// search for it. Then freezes the largest memtables of all trees while the active memtables
-    /// fill the write buffer.
-    pub fn freeze_if_full(&self, touched: &[Arc<TreeCore>]) {
+    /// Freezes memtables by rule 4: the largest of all trees, while the active memtables fill the
+    /// write buffer.
+    pub fn freeze_if_full(&self) {
         let buffer = self.shares.now().write_buffer_bytes();
-        // The size from which a memtable of a sequential tree is large: at most what a flush drains
-        // in half a second, so that a slow codec does not make commits wait longer.
-        let part = self.pacing.half_second_bytes().unwrap_or(u64::MAX);
-        let part = part.clamp((1 << 20).min(buffer / 8), buffer / 8);
-        for tree in touched {
-            let active = Arc::clone(&tree.version().active);
-            let memtable = &active.memtable;
-            let early = tree.is_sequential() && memtable.bytes() >= part;
-            let check = tree.tombstone_search.check(memtable);
-            let tombstone_run = check == TombstoneCheck::Freeze;
-            let many = memtable.range_delete_count() > RANGE_DELETES_MAX;
-            let large = active.value_bytes() > VALUE_BYTES_MAX;
-            if early || tombstone_run || many || large {
-                if tombstone_run {
-                    self.wait_tombstone_compaction(tree);
-                }
-                self.freeze_source(tree, &active);
-            } else if matches!(check, TombstoneCheck::Search | TombstoneCheck::SearchAndWait) {
-                self.queue.add_search(tree);
-                if check == TombstoneCheck::SearchAndWait {
-                    self.wait_for(tree, || self.queue.wait_searched(tree.id, CHECK_EVERY));
-                }
-            }
-        }
         while self.account.active_bytes() >= buffer {
             match self.trees.largest() {
                 Some(tree) if self.freeze(&tree) => {}
                 _ => break,
             }
         }
-        if self.is_manual() && !touched.is_empty() {
-            self.run_pending();
+    }
+
+    /// Freezes the active memtable of a tree after a commit if the memtable is large for a
+    /// sequential tree, is known to hold a tombstone run (rule 15), or has many range deletes or
+    /// many bytes of large values. If the memtable may hold a tombstone run, requests a search for
+    /// it.
+    pub(crate) fn freeze_if_large(&self, tree: &Arc<TreeCore>, active: &Arc<MemSource>) {
+        let memtable = &active.memtable;
+        let early = tree.is_sequential() && memtable.bytes() >= self.sequential_bytes_max();
+        let check = tree.tombstone_search.check(memtable);
+        let tombstone_run = check == TombstoneCheck::Freeze;
+        let many = memtable.range_delete_count() > RANGE_DELETES_MAX;
+        let large = active.value_bytes() > VALUE_BYTES_MAX;
+        if early || tombstone_run || many || large {
+            if tombstone_run {
+                self.wait_tombstone_compaction(tree);
+            }
+            self.freeze_source(tree, active);
+        } else if matches!(check, TombstoneCheck::Search | TombstoneCheck::SearchAndWait) {
+            self.queue.add_search(tree);
+            if check == TombstoneCheck::SearchAndWait {
+                self.wait_for(tree, || self.queue.wait_searched(tree.id, CHECK_EVERY));
+            }
         }
+    }
+
+    /// Returns the size from which the memtable of a sequential tree is large: at most what a flush
+    /// drains in half a second, so that a slow codec does not make commits wait longer.
+    fn sequential_bytes_max(&self) -> u64 {
+        let buffer = self.shares.now().write_buffer_bytes();
+        let drained = self.pacing.half_second_bytes().unwrap_or(u64::MAX);
+        drained.clamp((1 << 20).min(buffer / 8), buffer / 8)
     }
 
     /// Searches the active memtable of a tree for a tombstone run, and freezes the memtable if it

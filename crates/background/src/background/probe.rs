@@ -4,7 +4,7 @@
 use frondb_core::Direction;
 use frondb_core::sync::Arc;
 use frondb_tree::tombstones::KeyRange;
-use frondb_tree::{Cursor, CursorOptions, TreeCore};
+use frondb_tree::{Cursor, CursorOptions, MemSource, TreeCore};
 
 use super::Background;
 use crate::background::admission::CHECK_EVERY;
@@ -12,10 +12,10 @@ use crate::background::admission::CHECK_EVERY;
 impl Background {
     /// Requests a probe of a tree after a commit, if the deletes in its memtable form a tombstone
     /// run. Waits for the probe if an earlier requested probe is overdue, because a reader steps
-    /// over all deletes that no probe has covered (rule 15).
-    pub(crate) fn request_probe(&self, tree: &Arc<TreeCore>) {
+    /// over all deletes that no probe has covered (rule 15). `active` is the active memtable.
+    pub(crate) fn request_probe(&self, tree: &Arc<TreeCore>, active: &MemSource) {
         let is_overdue = tree.empty_ranges.is_overdue();
-        let Some(run) = tree.empty_ranges.due(&tree.version().active.memtable) else { return };
+        let Some(run) = tree.empty_ranges.due(&active.memtable) else { return };
         self.queue.add_probe(tree, run);
         if is_overdue && !self.is_manual() {
             self.wait_for(tree, || self.queue.wait_probed(tree.id, CHECK_EVERY));

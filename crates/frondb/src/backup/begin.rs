@@ -121,14 +121,14 @@ impl Backup {
         let open = &self.open;
         drop(open.begin_call()?);
         let turn = Turn::take(open)?;
-        let retention = open.reads.runs.space.retain()?;
+        let retention = open.runs.space.retain()?;
         let segments = KeptSegments::new(Log(Arc::clone(open)));
         let cut = {
             let _call = open.begin_call()?;
             // Sync the log, so that all earlier commits are part of the backup, whatever their
             // durability.
             let synced = segments.wal().sync();
-            synced.inspect_err(|error| open.health().poison_if_unknown(error))?;
+            synced.inspect_err(|error| open.health.poison_if_unknown(error))?;
             open.background.cut()?
         };
         self.moment = Some(Moment { retention, segments, cut, _turn: turn });

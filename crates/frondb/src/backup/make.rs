@@ -50,10 +50,10 @@ impl Open {
     /// later run for the one that this backup has.
     fn remember(&self, name: u64) -> Result<()> {
         let _call = self.begin_call()?;
-        let secured = self.parts.edits.manifest.secure_appended();
-        secured.inspect_err(|error| self.health().poison_if_unknown(error))?;
+        let secured = self.edits.manifest.secure_appended();
+        secured.inspect_err(|error| self.health.poison_if_unknown(error))?;
         let bytes = history::add(&self.device, name)?;
-        self.parts.edits.wear.add_other(bytes);
+        self.wear.add_other(bytes);
         Ok(())
     }
 }
@@ -212,7 +212,7 @@ impl Copying<'_> {
         let new = named.runs.values().filter(|run| entries_of_run(known, run).is_none());
         let new = new.flat_map(|run| &run.extents).chain(&named.others);
         self.meter.expect(new.map(|extent| extent.bytes()).sum())?;
-        let _charged = self.open.reads.budget.reserve(Part::Other, PIECE_BYTES as u64);
+        let _charged = self.open.budget.reserve(Part::Other, PIECE_BYTES as u64);
         let direct = self.open.options.direct_io;
         let mut to = DataFiles::to_write(&self.backup.target, direct);
         let mut buf = Buf::zeroed(PIECE_BYTES);
@@ -231,7 +231,7 @@ impl Copying<'_> {
         to.sync()?;
         // If the database was closed meanwhile, another process may have reused extents while they
         // were read.
-        self.open.health().check()?;
+        self.open.health.check()?;
         entries.sort_by_key(|entry| entry.extent);
         Ok(entries)
     }
@@ -283,7 +283,7 @@ impl Copying<'_> {
         buf: &mut Buf,
         take: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
     ) -> Result<u64> {
-        let (space, meter) = (&self.open.reads.runs.space, &mut self.meter);
+        let (space, meter) = (&self.open.runs.space, &mut self.meter);
         let read = &mut |at, piece: &mut [u8]| {
             space.read(extent, at, piece)?;
             meter.read(piece.len() as u64)

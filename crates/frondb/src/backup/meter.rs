@@ -61,7 +61,7 @@ fn report(
     done: u64,
     total: u64,
 ) -> Result<()> {
-    open.health().check()?;
+    open.health.check()?;
     if progress(done, total.max(done)) {
         return Ok(());
     }

@@ -36,7 +36,7 @@ impl Db {
             .and_then(|()| background.trim_log())
             .and_then(|()| background.rotate_manifest(true))
             .map(|_| ());
-        result.inspect_err(|error| self.open.health().poison_if_unknown(error))
+        result.inspect_err(|error| self.open.health.poison_if_unknown(error))
     }
 
     /// Returns whether background work has caught up: no task runs, and none waits that slows
@@ -72,7 +72,7 @@ impl Db {
     /// `Io`; `Closed`.
     pub fn files(&self) -> Result<Vec<FileInfo>> {
         let Open { device, log_device, .. } = &*self.open;
-        self.open.health().while_open(|| files::list([device, log_device]))
+        self.open.health.while_open(|| files::list([device, log_device]))
     }
 
     /// Returns the statistics of the whole database. `Display` shows them as a readable page.
@@ -112,7 +112,7 @@ impl Db {
     /// # }
     /// ```
     pub fn set_event_listener(&self, listener: Option<EventListener>) {
-        self.open.reads.runs.events.set(listener);
+        self.open.events.set(listener);
     }
 
     /// Returns histograms of how long calls and background work have taken since the database was

@@ -110,7 +110,7 @@ fn many_small_trees_are_logged_again() {
         setup.put(tree, 1, 10);
     }
     setup.put(&trees[0], 2, RELOG_BYTES_MAX as usize);
-    let old = setup.db.shared().background.jobs.log.wal.end_lsn();
+    let old = setup.db.shared().wal.end_lsn();
     setup.pass(PERIOD);
     let stats = setup.db.stats();
     assert_eq!((stats.flushes, stats.relogs), (1, FEW_TREES as u64), "the large one alone");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use frondb_core::Result;
 use frondb_core::budget::Part;
-use frondb_core::mem::{IdleMemory, trim};
+use frondb_core::mem::trim;
 use frondb_core::sync::atomic::Ordering;
 use frondb_wal::SyncMode;
 
@@ -16,7 +16,7 @@ impl Db {
     /// Returns what [`Durability::Sync`](crate::Durability::Sync) waits for now.
     #[must_use]
     pub fn sync_mode(&self) -> SyncMode {
-        self.open.log.wal.sync_mode()
+        self.open.wal.sync_mode()
     }
 
     /// Changes what [`Durability::Sync`](crate::Durability::Sync) waits for, for all handles and
@@ -32,8 +32,8 @@ impl Db {
     /// [`sync`](Self::sync); the mode is changed nevertheless.
     pub fn set_sync_mode(&self, mode: SyncMode) -> Result<()> {
         let _call = self.open.begin_call()?;
-        let result = self.open.log.wal.set_sync_mode(mode);
-        let result = result.inspect_err(|error| self.open.health().poison_if_unknown(error));
+        let result = self.open.wal.set_sync_mode(mode);
+        let result = result.inspect_err(|error| self.open.health.poison_if_unknown(error));
         // A worker may be waiting for as long as the old mode allowed.
         self.open.background.sync_mode_changed();
         result
@@ -65,15 +65,15 @@ impl Db {
     /// # Errors
     /// `Closed`.
     pub fn set_background_bytes_per_second(&self, bytes: u64) -> Result<()> {
-        self.open.health().check_open()?;
-        self.open.jobs.throttle.set_limit(bytes, self.open.reads.now());
+        self.open.health.check_open()?;
+        self.open.throttle.set_limit(bytes, self.open.reads.now());
         Ok(())
     }
 
     /// Returns the limit of bytes per second for flushes and merges; 0 means no limit.
     #[must_use]
     pub fn background_bytes_per_second(&self) -> u64 {
-        self.open.jobs.throttle.limit()
+        self.open.throttle.limit()
     }
 
     /// Changes the memory budget; 0 means a quarter of the machine's memory. When the call returns,
@@ -86,32 +86,29 @@ impl Db {
     /// [`Options::write_buffer_bytes`]: nothing is changed. `Closed`, `Poisoned`.
     pub fn set_memory_bytes(&self, bytes: u64) -> Result<()> {
         let bytes = Options::memory_bytes_of(bytes);
-        let Parts { background, jobs, reads, locks, txns, .. } = &self.open.parts;
+        let Parts { background, queue, shares, budget, health, locks, txns, .. } = &self.open.parts;
         // A read-only database has a cache to resize, but nothing to flush.
-        let is_writable = reads.health.check_writable().is_ok();
+        let is_writable = health.check_writable().is_ok();
         let _call = txns.calls.begin_unchecked();
-        reads.health.check()?;
-        let memory = jobs.shares.of(bytes);
+        health.check()?;
+        let memory = shares.of(bytes);
         memory.check()?;
-        {
-            let mut uncharged = self.open.memory.uncharged.lock();
+        self.open.memory.resize(memory, || {
             locks.set_bytes_max(memory.lock_bytes());
             txns.spill.runs_max.store(memory.private_runs_max(), Ordering::Relaxed);
-            reads.budget.set_total(bytes);
-            uncharged.fit(memory);
-            *self.open.memory.idle.lock() = IdleMemory::allow(memory.idle_bytes());
-            background.queue.set_merges_max(memory.merges_max());
-        }
+            budget.set_total(bytes);
+            queue.set_merges_max(memory.merges_max());
+        });
         if is_writable {
-            background.freeze_if_full(&[]);
-            background.queue.add_maintenance();
+            background.freeze_if_full();
+            queue.add_maintenance();
             if background.is_manual() {
                 background.run_pending();
             }
         }
         // The allocator still holds the memory of evicted blocks: return this memory to the system.
         trim();
-        self.open.health().check_unpoisoned()
+        self.open.health.check_unpoisoned()
     }
 
     /// Reports the bytes of memory that the program uses because of the database, for example a
@@ -124,9 +121,7 @@ impl Db {
     /// `Poisoned`, `Closed`.
     pub fn set_outside_memory_bytes(&self, bytes: u64) -> Result<()> {
         let _call = self.open.begin_call()?;
-        let mut uncharged = self.open.memory.uncharged.lock();
-        uncharged.outside = bytes;
-        uncharged.fit(self.open.jobs.shares.now());
+        self.open.memory.set_outside(bytes, &self.open.shares);
         Ok(())
     }
 
@@ -135,7 +130,7 @@ impl Db {
     #[doc(hidden)]
     #[must_use]
     pub fn memory_parts(&self) -> Vec<(&'static str, u64, u64)> {
-        let budget = &self.open.reads.budget;
+        let budget = &self.open.budget;
         let of = |part: Part| (part.name(), budget.used_by(part), budget.peak_of(part));
         Part::ALL.map(of).to_vec()
     }
@@ -143,7 +138,7 @@ impl Db {
     /// Returns the memory budget, bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        self.open.reads.budget.total()
+        self.open.budget.total()
     }
 }
 

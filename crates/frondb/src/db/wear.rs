@@ -35,7 +35,7 @@ impl Db {
     /// ```
     #[must_use]
     pub fn wear(&self) -> Wear {
-        self.open.edits.wear.read()
+        self.open.wear.read()
     }
 
     /// Returns the wear of the database in a directory as last recorded, at a checkpoint, a merge

@@ -142,7 +142,7 @@ impl Setup {
     }
 
     fn since_open(&self) -> WriteSums {
-        self.db().shared().edits.wear.since_open()
+        self.db().shared().wear.since_open()
     }
 
     fn recorded(&self) -> Wear {

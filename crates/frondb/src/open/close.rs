@@ -14,7 +14,7 @@ impl Open {
         // Hold the lock until the end, so that a concurrent close returns only when the database is
         // closed.
         let mut locks = self.locks.lock();
-        if self.health().set_closed() {
+        if self.health.set_closed() {
             self.txns.calls.wait();
             *self.closed.lock() = self.finish();
             locks.clear();
@@ -32,7 +32,7 @@ impl Open {
             self.stop();
             return Ok(());
         }
-        let healthy = self.health().check_unpoisoned();
+        let healthy = self.health.check_unpoisoned();
         let flushed = healthy.and_then(|()| {
             // Do not flush thousands of small trees: replaying them from the log is as fast.
             let few = trees.len() <= FEW_TREES;
@@ -55,7 +55,7 @@ impl Open {
         // From here on, recovery reports a truncated or damaged manifest and cannot mistake it for
         // one with a torn tail.
         edits.manifest.secure_all()?;
-        self.health().check_unpoisoned()
+        self.health.check_unpoisoned()
     }
 
     /// Moves prepared transactions that pin much log to the manifest, so that the next open does
@@ -68,13 +68,13 @@ impl Open {
     }
 
     fn stop(&self) {
-        self.parts.background.queue.stop();
+        self.queue.stop();
         for worker in self.workers.lock().drain(..) {
             if let Err(error) = worker.join() {
                 tracing::error!(%error, "a background worker failed");
             }
         }
-        drop(self.parts.background.queue.take_parked());
+        drop(self.queue.take_parked());
     }
 }
 
@@ -90,7 +90,7 @@ impl Drop for Open {
     fn drop(&mut self) {
         // No flush here: committed data is in the log, so a database that is not closed loses
         // nothing.
-        self.health().set_closed();
+        self.health.set_closed();
         self.stop();
     }
 }

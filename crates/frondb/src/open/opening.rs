@@ -138,7 +138,7 @@ impl Open {
             let handle = executor.spawn(&format!("frondb-{i}"), Priority::Background, task)?;
             open.workers.lock().push(handle);
         }
-        background.freeze_if_full(&[]);
+        background.freeze_if_full();
         background.mark_recovered();
         Ok(open)
     }

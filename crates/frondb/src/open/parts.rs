@@ -1,13 +1,14 @@
 //! [`Parts`]: the parts of a database. Opening a database constructs each part with the handles
 //! that the part needs.
 
-use frondb_background::{Background, JobContext, LogPins, Queue};
+use frondb_background::{Background, JobContext, LogPins, Queue, Throttle};
 use frondb_catalog::{Catalog, CatalogParts};
 use frondb_commit::{
     Committer, Edits, Ids, LargestIds, Log, PendingParts, PendingState, WearMeter,
 };
 use frondb_core::budget::Budget;
 use frondb_core::clock::SharedClock;
+use frondb_core::events::Events;
 use frondb_core::sync::atomic::AtomicUsize;
 use frondb_core::sync::{Arc, ProcessCounter, Weak};
 use frondb_core::{Lsn, SeqNo};
@@ -44,19 +45,38 @@ pub(crate) struct LogAndManifest {
 pub(crate) struct Parts {
     /// The context of reads: snapshots, cache, health, clock.
     pub(crate) reads: Arc<ReadContext>,
+    /// The data files and the block cache.
+    pub(crate) runs: Arc<RunEnv>,
+    /// The memory budget.
+    pub(crate) budget: Arc<Budget>,
+    /// Whether the database accepts calls.
+    pub(crate) health: Arc<Health>,
+    /// The listener of the application.
+    pub(crate) events: Arc<Events>,
     /// The trees by their ids, stowed ones included.
     pub(crate) trees: Arc<Trees>,
     /// The trees by their names.
     pub(crate) catalog: Arc<Catalog>,
+    /// The write-ahead log.
+    pub(crate) wal: Arc<Wal>,
+    /// Which part of the write-ahead log recovery needs.
     pub(crate) log: Arc<Log>,
     /// The manifest and its edits.
     pub(crate) edits: Arc<Edits>,
+    /// Counts what the database writes to its files.
+    pub(crate) wear: Arc<WearMeter>,
     /// Logs commits and makes them visible to readers.
     pub(crate) committer: Arc<Committer>,
     /// The accounted memory of all memtables.
     pub(crate) account: Arc<MemtableAccount>,
+    /// The division of the memory budget.
+    pub(crate) shares: MemoryShares,
     /// The handles that background jobs use.
     pub(crate) jobs: Arc<JobContext>,
+    /// The rate limit on the writes of background jobs.
+    pub(crate) throttle: Arc<Throttle>,
+    /// The background work that is due.
+    pub(crate) queue: Arc<Queue>,
     /// Flushes and merges, and the admission of commits.
     pub(crate) background: Arc<Background>,
     /// Row and range locks.
@@ -100,15 +120,16 @@ impl Parts {
             hints: Arc::clone(&queue) as Arc<dyn HintSink>,
         });
         let (trees, ids): (Arc<Trees>, _) = (Arc::default(), Ids::after(largest));
-        let log = Log::new(wal, log_from, log_known);
-        let edits = Edits::new(manifest, pending, Arc::clone(&health), wear);
+        let wal = Arc::new(wal);
+        let log = Log::new(Arc::clone(&wal), log_from, log_known);
+        let edits = Edits::new(manifest, pending, Arc::clone(&health), Arc::clone(&wear));
         let jobs = JobContext::new(
             Arc::clone(&reads),
             Arc::clone(&trees),
             Arc::clone(&ids),
             Arc::clone(&log),
             Arc::clone(&edits),
-            shares,
+            shares.clone(),
             options.background_bytes_per_second,
         );
         let pending = Arc::new(PendingParts::new(
@@ -125,7 +146,7 @@ impl Parts {
             oracle,
             Arc::clone(&runs),
             Arc::clone(&account),
-            health,
+            Arc::clone(&health),
         ));
         let catalog = Catalog::new(CatalogParts {
             trees: Arc::clone(&trees),
@@ -141,7 +162,7 @@ impl Parts {
         queue.set_packing_max((options.background_threads / 2).max(1));
         let background = Background::new(
             Arc::clone(&jobs),
-            queue,
+            Arc::clone(&queue),
             Arc::clone(&committer),
             Arc::clone(&account),
             Arc::clone(&prepared) as Arc<dyn LogPins>,
@@ -149,7 +170,7 @@ impl Parts {
             options.background_threads == 0,
         );
         let spill = Spilling::new(SpillEnv {
-            runs,
+            runs: Arc::clone(&runs),
             run_ids: Arc::clone(ids.runs()),
             index_budget: Budget::new(u64::MAX),
             runs_max: Arc::new(AtomicUsize::new(options.memory().private_runs_max())),
@@ -161,13 +182,22 @@ impl Parts {
             Arc::clone(&prepared),
         );
         Self {
+            events: Arc::clone(&runs.events),
             reads,
+            runs,
+            budget,
+            health,
             trees,
             catalog,
+            wal,
             log,
             edits,
+            wear,
             committer,
             account,
+            shares,
+            throttle: Arc::clone(&jobs.throttle),
+            queue,
             jobs,
             background,
             locks,

@@ -87,10 +87,7 @@ const UNPINS: [(&str, Unpin); 5] = [
         db.shared().background.shorten_log().unwrap();
         db.shared().background.trim_log().unwrap();
         let kept = db.shared().log.replay_bytes();
-        assert!(
-            kept < db.shared().jobs.shares.now().write_buffer_bytes(),
-            "{kept} bytes are pinned"
-        );
+        assert!(kept < db.shared().shares.now().write_buffer_bytes(), "{kept} bytes are pinned");
     }),
 ];
 
@@ -301,7 +298,7 @@ fn pending_runs_of_an_earlier_attempt_are_ignored() {
             "committed",
             |db, commit| {
                 let committed = db.shared().committer.commit(commit, &mut Vec::new());
-                db.shared().log.wal.sync_to(committed.unwrap().end).unwrap();
+                db.shared().wal.sync_to(committed.unwrap().end).unwrap();
             },
             false,
         ),
@@ -346,7 +343,7 @@ fn a_prepared_message_with_a_bad_reference_to_a_value_is_damage() {
     encode_op(&mut message, MessageKind::PutRef, b"key", b"no reference");
     encode_prepare_head(&mut head, 77, b"forged", &[], 1);
     encode_section_head(&mut head, tree.id(), 1, message.len());
-    let wal = &db.shared().log.wal;
+    let wal = &db.shared().wal;
     wal.append(&[&head, &message]).unwrap();
     wal.sync().unwrap();
     drop(db);

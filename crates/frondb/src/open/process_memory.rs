@@ -3,14 +3,14 @@
 use frondb_core::budget::Reservation;
 use frondb_core::mem::IdleMemory;
 use frondb_core::sync::Mutex;
-use frondb_tree::Memory;
+use frondb_tree::{Memory, MemoryShares};
 
 /// Charges the budget for memory outside of all parts: the memory that the process itself needs
 /// ([`Memory::allocator_bytes`]), and the memory that the program reports.
 pub(crate) struct UnchargedMemory {
     charged: Reservation,
     /// Bytes that the program uses because of the database, as it has reported.
-    pub(crate) outside: u64,
+    outside: u64,
 }
 
 impl UnchargedMemory {
@@ -27,14 +27,29 @@ impl UnchargedMemory {
 /// The memory settings of the process. A thread that changes the memory budget holds the lock of
 /// `uncharged` meanwhile.
 pub(crate) struct ProcessMemory {
-    pub(crate) uncharged: Mutex<UnchargedMemory>,
+    uncharged: Mutex<UnchargedMemory>,
     /// The permission of the block allocator to keep some bytes idle.
-    pub(crate) idle: Mutex<IdleMemory>,
+    idle: Mutex<IdleMemory>,
 }
 
 impl ProcessMemory {
     pub(crate) fn new(uncharged: UnchargedMemory, memory: Memory) -> Self {
         let idle = Mutex::new(IdleMemory::allow(memory.idle_bytes()));
         Self { uncharged: Mutex::new(uncharged), idle }
+    }
+
+    /// Notes that the program uses `bytes` because of the database, and charges them.
+    pub(crate) fn set_outside(&self, bytes: u64, shares: &MemoryShares) {
+        let mut uncharged = self.uncharged.lock();
+        uncharged.outside = bytes;
+        uncharged.fit(shares.now());
+    }
+
+    /// Fits to a new memory budget, which `set_total` sets.
+    pub(crate) fn resize(&self, memory: Memory, set_total: impl FnOnce()) {
+        let mut uncharged = self.uncharged.lock();
+        set_total();
+        uncharged.fit(memory);
+        *self.idle.lock() = IdleMemory::allow(memory.idle_bytes());
     }
 }

@@ -381,7 +381,7 @@ fn publish_tree(parts: &Parts, id: TreeId, tree: TreeState) -> Result<()> {
             if let Some(run) = runs.get(&run) {
                 return Some(Arc::clone(run));
             }
-            let made = Run::new(metas.remove(&run)?, prefix, Arc::clone(&parts.reads.runs));
+            let made = Run::new(metas.remove(&run)?, prefix, Arc::clone(&parts.runs));
             runs.insert(run, Arc::clone(&made));
             Some(made)
         })?;

@@ -89,7 +89,7 @@ impl<'a> Replay<'a> {
 
     /// Ends the replay. Returns the number of messages that it has put into memtables.
     pub(crate) fn finish(self) -> u64 {
-        self.parts.log.set_applied(self.parts.log.wal.end_lsn());
+        self.parts.log.set_applied(self.parts.wal.end_lsn());
         self.messages
     }
 
@@ -109,7 +109,7 @@ impl<'a> Replay<'a> {
         let Some(current) = self.current(part.tree) else { return };
         if base.get() + part.numbers > current.flushed.get() {
             let attachment = attachment(parts, &current.tree, part);
-            let source = attachment.source(&parts.reads.budget, part.txn, part.part, base, lsns);
+            let source = attachment.source(&parts.budget, part.txn, part.part, base, lsns);
             current.tree.attach(source);
         }
     }
@@ -237,7 +237,7 @@ fn insert(slot: &MemSource, seq: SeqNo, op: Op<'_>) -> Result<()> {
 fn drop_from(parts: &Parts, tree: &TreeCore, seq: SeqNo) -> Result<()> {
     let version = tree.version();
     if version.active.memtable.max_seq() >= Some(seq) {
-        tree.set_active(below(&version.active, seq, &parts.reads.budget)?);
+        tree.set_active(below(&version.active, seq, &parts.budget)?);
     }
     Ok(())
 }

@@ -385,7 +385,7 @@ fn restore_one(
         writes.sections.push(OwnedMessages { tree: tree(id)?, bytes, count });
     }
     let (logged, in_manifest) = (undecided.logged, undecided.in_manifest);
-    let prepared = PreparedTxn::new(&parts.reads.budget, txn, logged, in_manifest, writes);
+    let prepared = PreparedTxn::new(&parts.budget, txn, logged, in_manifest, writes);
     parts.prepared.set().restore(undecided.xid, prepared);
     Ok(())
 }
@@ -393,7 +393,7 @@ fn restore_one(
 pub(crate) fn attachment(parts: &Parts, tree: &Arc<TreeCore>, part: &PendingPart) -> Attachment {
     let prefix = tree.options().trunk.filter_prefix();
     let runs = part.runs.iter();
-    let runs = runs.map(|meta| Run::new(meta.clone(), prefix, Arc::clone(&parts.reads.runs)));
+    let runs = runs.map(|meta| Run::new(meta.clone(), prefix, Arc::clone(&parts.runs)));
     Attachment {
         tree: Arc::clone(tree),
         runs: runs.collect(),

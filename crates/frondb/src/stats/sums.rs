@@ -30,17 +30,17 @@ pub(super) struct Sums {
 
 impl Sums {
     pub(super) fn of(parts: &Parts) -> Self {
-        let runs = &parts.reads.runs;
+        let runs = &parts.runs;
         Self {
             totals: parts.catalog.totals(),
             cache: runs.cache.stats(),
             rows: runs.rows.stats(),
             ages: parts.reads.snapshots.ages(),
             locks: parts.locks.counts(),
-            wal: parts.log.wal.stats(),
-            written: parts.edits.wear.since_open(),
+            wal: parts.wal.stats(),
+            written: parts.wear.since_open(),
             space: runs.space.stats(),
-            due: parts.background.queue.due(),
+            due: parts.queue.due(),
             jobs: parts.jobs.stats(),
         }
     }

@@ -127,7 +127,7 @@ impl LoadShared {
     /// Returns the bytes of memory for sorting and merging in this load: an equal share for each
     /// load in progress, because every connection of a server may load a table at the same time.
     pub(super) fn default_bytes(&self) -> u64 {
-        let all = self.txns.jobs.shares.now().bulk_bytes();
+        let all = self.txns.shares.now().bulk_bytes();
         all / self.txns.loads.load(Ordering::Relaxed).max(1)
     }
 

@@ -132,7 +132,6 @@ pub fn roll_back(context: &Prepared, xid: &[u8], of: Option<u64>) -> Result<u64>
         let end =
             context.committer.exclusive(|latch| log_roll_back(context, latch, prepared.txn))?;
         context
-            .jobs
             .log
             .wal
             .sync_to(end)

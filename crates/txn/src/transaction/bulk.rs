@@ -158,7 +158,8 @@ impl BulkStatement {
             state.remember(&tree);
         }
         state.locker.add_work(entries);
-        self.core.txns.bulk_statements.fetch_add(1, Ordering::Relaxed);
+        let txns = &self.core.txns;
+        txns.bulk_statements.fetch_add(1, Ordering::Relaxed);
         let written = state.writes.written();
         state.entry.set_messages(written);
         Ok(())

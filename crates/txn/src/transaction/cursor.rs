@@ -434,8 +434,8 @@ impl TransactionCursor {
         if self.went_on.is_some() {
             self.show_own(state)?;
         }
-        let newest = || self.core.txns.reads.snapshot();
-        self.cursor.set_snapshot(fixed.unwrap_or_else(newest));
+        let reads = &self.core.txns.reads;
+        self.cursor.set_snapshot(fixed.unwrap_or_else(|| reads.snapshot()));
         Ok(())
     }
 

@@ -218,12 +218,13 @@ impl Transaction {
     pub fn own_messages(&self, tree: &impl AsTree, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
         let tree = tree.core();
         let mut state = self.core.active_on(tree)?;
-        let budget = &self.core.txns.spill.index_budget;
+        let txns = &self.core.txns;
+        let budget = &txns.spill.index_budget;
         let count = || {
             let writes = state.writes.find(tree.id);
             writes.map_or(Ok(0), |writes| writes.messages(lo, hi, budget))
         };
-        self.core.txns.health.while_open(count)
+        txns.health.while_open(count)
     }
 }
 

@@ -36,11 +36,11 @@ impl Transaction {
     pub fn roll_back_to(&self, savepoint: Savepoint) -> Result<()> {
         let mut state = self.core.active()?;
         self.core.check_savepoint(savepoint)?;
-        let _call = self.core.txns.calls.begin()?;
+        let txns = &self.core.txns;
+        let _call = txns.calls.begin()?;
         // Drop the kept cursor, which does not notice the rollback.
         state.kept = None;
         let TransactionState { writes, overlay, trees, entry, .. } = &mut *state;
-        let txns = &self.core.txns;
         let spill_of = |id| spill_of(trees, id);
         if let Some(overlay) = overlay {
             overlay.writes.roll_back_to(savepoint.id, &txns.spill, &spill_of)?;

@@ -436,7 +436,7 @@ impl Core {
     /// has at least [`SPILL_BYTES_MIN`], spills its largest tree.
     fn make_room(&self, state: &mut TransactionState) -> Result<()> {
         let txns = &self.txns;
-        let limit = txns.jobs.shares.now().write_set_bytes();
+        let limit = txns.shares.now().write_set_bytes();
         let mut sum = state.charge.set(txns, state.memory_bytes());
         while sum > limit && state.memory_bytes() >= SPILL_BYTES_MIN {
             let _call = self.txns.calls.begin()?;

@@ -104,11 +104,11 @@ fn fill(m: &mut Map<String, Value>, row: &Row, value: f64) {
             m.insert(one.to_owned(), json!(value));
             m.insert(other.to_owned(), json!(1.0));
         }
-        Quantity::Figure(name) => push(m, "figures", figure(name, value, row.is_less_better)),
-        Quantity::FigurePer(one, other) => {
-            push(m, "figures", figure(one, value, true));
-            push(m, "figures", figure(other, 1.0, true));
+        Quantity::Less(one, other) => {
+            m.insert(one.to_owned(), json!(value + 1.0));
+            m.insert(other.to_owned(), json!(1.0));
         }
+        Quantity::Figure(name) => push(m, "figures", figure(name, value, row.is_less_better)),
         Quantity::Highest(ending) => {
             push(m, "figures", figure(&format!("a case{ending}"), value, true));
         }

@@ -146,8 +146,8 @@ fn value(what: Quantity, m: &Measured) -> Result<f64> {
         Quantity::PerThousand(one, other) => {
             divided(m, m.number(one)? * 1_000.0, m.number(other)?, other)
         }
+        Quantity::Less(one, other) => Ok(m.number(one)? - m.number(other)?),
         Quantity::Figure(name) => m.figure(name),
-        Quantity::FigurePer(one, other) => divided(m, m.figure(one)?, m.figure(other)?, other),
         Quantity::Case(case, member) => m.case(case, member),
         Quantity::RawPerData => {
             let data = m.number("disk_bytes")? - m.number_or("reserved_bytes", 0.0);

@@ -61,12 +61,12 @@ pub(super) enum Quantity {
     Member(&'static str),
     /// One member divided by another.
     Per(&'static str, &'static str),
+    /// One member less another, which is not larger.
+    Less(&'static str, &'static str),
     /// One member divided by another, times 1,000.
     PerThousand(&'static str, &'static str),
     /// A figure of the engine's measurement, by name.
     Figure(&'static str),
-    /// A figure of the engine's measurement divided by another, both by name.
-    FigurePer(&'static str, &'static str),
     /// A figure by name, in a report that is a list of figures.
     Listed(&'static str),
     /// The highest figure, over all variants, whose name has this ending.

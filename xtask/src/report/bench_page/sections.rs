@@ -48,7 +48,9 @@ mod tests {
         for row in sections().flat_map(|section| section.rows) {
             match row.what {
                 Quantity::Member(name) => has(&measurement, name),
-                Quantity::Per(one, other) | Quantity::PerThousand(one, other) => {
+                Quantity::Per(one, other)
+                | Quantity::PerThousand(one, other)
+                | Quantity::Less(one, other) => {
                     has(&measurement, one);
                     has(&measurement, other);
                 }
@@ -71,9 +73,6 @@ mod tests {
             match row.what {
                 Quantity::Figure(name) | Quantity::Listed(name) | Quantity::Highest(name) => {
                     assert!(is_made_of(name, &source), "{name} is unknown");
-                }
-                Quantity::FigurePer(one, other) => {
-                    assert!(is_made_of(one, &source) && is_made_of(other, &source), "{one}");
                 }
                 _ => {}
             }

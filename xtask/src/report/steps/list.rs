@@ -177,8 +177,8 @@ pub(crate) const STEPS: &[Step] = &[
     ),
     Step::bench(
         "sql-memory",
-        2.5,
-        "WORKLOAD=sql-memory ENGINES=frondb MEMORY=200MiB",
+        5.0,
+        "WORKLOAD=sql-memory ENGINES=frondb,innodb MEMORY=200MiB",
         &[rows(819_200.0, 50_000.0)],
     ),
 ];

@@ -183,7 +183,7 @@ impl Db {
     pub(crate) fn block_flushes(&self, tree: &Tree, blocked: bool) {
         tree.core.install.lock().flushing = blocked;
         if !blocked {
-            self.shared().background.queue.add_flush(&tree.core);
+            self.shared().queue.add_flush(&tree.core);
         }
     }
 

@@ -34,7 +34,7 @@ fn full_disk(device: &MemoryDevice, rows: u64) -> (Db, Tree) {
 /// Takes all space except the reserve. Returns the error of the first request that gets none.
 fn fill_disk(db: &Db, device: &MemoryDevice) -> Error {
     device.set_capacity(device.used_bytes());
-    let space = &db.shared().reads.runs.space;
+    let space = &db.shared().runs.space;
     let error = loop {
         if let Err(error) = space.acquire(1, Class::Base) {
             break error;
@@ -167,10 +167,9 @@ fn until_space_is_lent(db: &Db, call: &mut dyn FnMut() -> Result<()>) {
         }
     };
     assert_eq!(error.kind(), ErrorKind::NoSpace);
-    let has_reserve =
-        || (db.shared().log.wal.has_reserve(), db.shared().edits.manifest.has_reserve());
+    let has_reserve = || (db.shared().wal.has_reserve(), db.shared().edits.manifest.has_reserve());
     assert!(has_reserve() == (true, false) || has_reserve() == (false, true));
-    db.shared().reads.health.set_full(Some(error));
+    db.shared().health.set_full(Some(error));
     db.shared().background.try_space();
     call().unwrap();
     assert_eq!(has_reserve(), (true, true));
@@ -197,7 +196,7 @@ fn the_log_and_the_manifest_borrow_from_the_reserve() {
 #[test]
 fn no_job_is_parked_while_the_disk_is_full() {
     let db = open(&MemoryDevice::new()).unwrap();
-    let (tree, work) = (create(&db, "t"), &db.shared().background.queue);
+    let (tree, work) = (create(&db, "t"), &db.shared().queue);
     put(&db, &tree, "key", Durability::Sync);
     assert!(db.shared().background.freeze(&tree.core));
     let Some(Task::Flush(core)) = work.try_next() else { panic!("no flush is due") };

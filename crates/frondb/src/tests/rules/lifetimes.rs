@@ -68,7 +68,7 @@ fn free_many_extents(db: &Db) {
 fn no_extent_that_recovery_would_read_is_free() {
     let device = MemoryDevice::new();
     let db = open(&device).unwrap();
-    let space = Arc::clone(&db.shared().reads.runs.space);
+    let space = Arc::clone(&db.shared().runs.space);
     let checks = Arc::new(AtomicU64::new(0));
     let (looked, counted) = (device.clone(), Arc::clone(&checks));
     device.set_observer(Some(Arc::new(move |point| {
@@ -87,7 +87,7 @@ fn no_extent_that_recovery_would_read_is_free() {
     free_many_extents(&db);
     device.set_observer(None);
     assert!(checks.load(Ordering::Relaxed) > 500, "{checks:?} extents: the test tests nothing");
-    let used = db.shared().reads.runs.space.stats().used_bytes;
+    let used = db.shared().runs.space.stats().used_bytes;
     assert!(used < 100_000, "{used} bytes are in use and nothing is left");
 }
 
@@ -132,7 +132,7 @@ fn a_large_value_outlives_the_versions_that_refer_to_it() {
     batch.put(&tree, b"k", &large);
     db.write(&batch, Durability::NoSync).unwrap();
     db.flush().unwrap();
-    let used = || db.shared().reads.runs.space.stats().used_bytes;
+    let used = || db.shared().runs.space.stats().used_bytes;
     let read = tree.core.version();
     put(&db, &tree, "k", Durability::NoSync);
     db.flush().unwrap();

@@ -11,7 +11,7 @@ use super::{create, open, put};
 #[test]
 fn the_allocator_is_charged_in_advance() {
     let db = open(&MemoryDevice::new()).unwrap();
-    let budget = &db.shared().reads.budget;
+    let budget = &db.shared().budget;
     let other = budget.used_by(Part::Other);
     assert!(other >= budget.total() / 16, "{other} of {} bytes", budget.total());
 }
@@ -20,7 +20,7 @@ fn the_allocator_is_charged_in_advance() {
 #[test]
 fn memory_of_the_program_outside_of_the_engine_is_charged_up_to_a_share() {
     let db = open(&MemoryDevice::new()).unwrap();
-    let budget = &db.shared().reads.budget;
+    let budget = &db.shared().budget;
     let alone = budget.used_by(Part::Other);
     db.set_outside_memory_bytes(1000).unwrap();
     assert_eq!(budget.used_by(Part::Other), alone + 1000);

@@ -139,7 +139,7 @@ fn a_hint_of_a_reader_is_planned_between_two_steps_of_a_job() {
 #[test]
 fn nothing_is_settled_while_a_hint_is_planned() {
     let db = open(&MemoryDevice::new()).unwrap();
-    let (tree, queue) = (create(&db, "read"), &db.shared().background.queue);
+    let (tree, queue) = (create(&db, "read"), &db.shared().queue);
     queue.post(&tree.core, tree.core.version().trunk.root.id);
     assert!(!queue.due().is_settled(), "it is not planned yet");
     let request = queue.next_request().unwrap();

@@ -122,7 +122,7 @@ fn an_opened_tree_is_what_it_was() {
     hints.run_debt.store(3, Ordering::Relaxed);
     hints.held_by.store(u64::MAX, Ordering::Relaxed);
     drop(hints);
-    let trunk = || db.shared().reads.budget.used_by(Part::Trunk);
+    let trunk = || db.shared().budget.used_by(Part::Trunk);
     let (before, open_bytes) = (contents(&tree.core), trunk());
     let totals = db.shared().catalog.totals();
     assert!(before.1.len() > 1 && before.2 > 3);
@@ -139,7 +139,7 @@ fn an_opened_tree_is_what_it_was() {
 fn a_stowed_tree_is_in_the_manifest_and_can_be_dropped() {
     let device = MemoryDevice::new();
     let db = open(&device).unwrap();
-    let used = |db: &Db| db.shared().reads.runs.space.stats().used_bytes;
+    let used = |db: &Db| db.shared().runs.space.stats().used_bytes;
     let empty = used(&db);
     let tree = flushed(&db, "t");
     let before = contents(&tree.core);

@@ -1,7 +1,7 @@
 //! The library beside RocksDB.
 
 use crate::report::bench_page::row::Floor::{Max, Min};
-use crate::report::bench_page::row::Quantity::{Case, Member, Per, RawPerData};
+use crate::report::bench_page::row::Quantity::{Case, Less, Member, Per, RawPerData};
 use crate::report::bench_page::row::Unit::{Kib, Megabytes};
 use crate::report::bench_page::row::{Floor, Quantity, ROCKSDB, Row, Section};
 
@@ -144,8 +144,9 @@ pub(crate) const SECTIONS: &[Section] = &[
     },
 ];
 
-const PEAK: Row =
-    Row::less("peak memory, MB", Member("rss_peak_bytes")).unit(Megabytes).floor(Max(PEAK_BYTES));
+const PEAK: Row = Row::less("peak growth of memory, MB", Less("rss_peak_bytes", "rss_empty_bytes"))
+    .unit(Megabytes)
+    .floor(Max(PEAK_BYTES));
 
 const POINT: (&str, &str, u64) = ("point", "uniform", 1);
 const STEP: &str = "compression";
