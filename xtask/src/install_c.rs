@@ -3,9 +3,9 @@
 //!
 //! ```text
 //!   PREFIX/include/frondb.h
-//!   PREFIX/lib/libfrondb.so.0.1.0      the library, without debug symbols
-//!   PREFIX/lib/.debug/libfrondb.so.0.1.0.debug    its debug symbols, where debuggers look
-//!   PREFIX/lib/libfrondb.so.0.1        its soname: what a program is linked with
+//!   PREFIX/lib/libfrondb.so.0.2.0      the library, without debug symbols
+//!   PREFIX/lib/.debug/libfrondb.so.0.2.0.debug    its debug symbols, where debuggers look
+//!   PREFIX/lib/libfrondb.so.0.2        its soname: what a program is linked with
 //!   PREFIX/lib/libfrondb.so            what the linker looks for
 //!   PREFIX/lib/libfrondb.a             without debug symbols
 //!   PREFIX/lib/pkgconfig/frondb.pc

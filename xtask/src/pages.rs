@@ -54,8 +54,8 @@ const OPTIONS_HEAD: &str = "\
 Written from the source by `cargo xtask pages`: do not edit it, change the comments there.
 
 The defaults need no tuning. Only three options need a choice in some uses: memory, durability and compression. An option out of
-its range is refused with the kind `Invalid` and the range. 0 means the default, or no limit; only for `background_threads` and
-`reserve_bytes` it means none.
+its range is refused with the kind `Invalid` and the range. As a number, size or time, 0 means the default, or no limit; only for
+`background_threads` and `reserve_bytes` it means none.
 ";
 const STATUS_HEAD: &str = "\
 # Status

@@ -2,8 +2,8 @@
 //! that cargo builds.
 //!
 //! ```text
-//!   FOLDER/libfrondb.so.0.1.0                 code, and the names of exported functions
-//!   FOLDER/.debug/libfrondb.so.0.1.0.debug    functions and lines, compressed
+//!   FOLDER/libfrondb.so.0.2.0                 code, and the names of exported functions
+//!   FOLDER/.debug/libfrondb.so.0.2.0.debug    functions and lines, compressed
 //! ```
 //! gdb, perf and the backtrace of a panic find the second file through the section `.gnu_debuglink`
 //! of the first file, which has the second file's name and checksum. Distributions may put the

@@ -148,8 +148,11 @@ impl Background {
         self.touched();
         self.flush_attached(&committed.attached);
         for tree in &committed.trees {
-            let active = Arc::clone(&tree.version().active);
-            self.request_probe(tree, &active);
+            let mut active = Arc::clone(&tree.version().active);
+            if self.request_probe(tree, &active) {
+                // The memtable may have been frozen meanwhile.
+                active = Arc::clone(&tree.version().active);
+            }
             self.freeze_if_large(tree, &active);
         }
         self.freeze_if_full();

@@ -32,7 +32,7 @@ pub struct Transactions {
     pub(crate) log: Arc<Log>,
     /// The division of the memory budget.
     pub(crate) shares: MemoryShares,
-    /// The durations of commits.
+    /// The durations of commits and jobs.
     pub(crate) latencies: Arc<Latencies>,
     /// The context of background jobs, for the merges of a bulk load.
     pub(crate) jobs: Arc<JobContext>,

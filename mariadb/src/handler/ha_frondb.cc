@@ -56,7 +56,7 @@ ha_frondb::~ha_frondb() = default;
 ulonglong ha_frondb::table_flags() const {
   ulonglong more = 0;
   // The optimizer assumes that every clustered index is ordered by row position, and would merge such an index with
-  // others; see decision 0019.
+  // others.
   uint keys = table_share && table_share->key_info ? table_share->keys : 0;
   for (uint k = 0; k < keys; k++)
     if (k != table_share->primary_key && is_clustering(table_share->key_info[k])) more |= HA_NON_COMPARABLE_ROWID;

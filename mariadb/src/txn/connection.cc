@@ -47,7 +47,7 @@ frondb_isolation isolation_of(MYSQL_THD thd) {
 
 /** Counts connections. The memory that the server and its threads hold for them counts as memory of the engine. */
 void Connection::count(int more) {
-  // Bytes that are charged for each connection. Measured: 215 KiB; the rest need not be charged (decision 0051).
+  // Bytes that are charged for each connection. Measured: 215 KiB; the rest need not be charged.
   constexpr uint64_t BYTES = 128 << 10;
   // The engine is notified once per this many connections, which hold 2 MiB.
   constexpr uint64_t STEP = 16;

@@ -13,13 +13,16 @@ impl Background {
     /// Requests a probe of a tree after a commit, if the deletes in its memtable form a tombstone
     /// run. Waits for the probe if an earlier requested probe is overdue, because a reader steps
     /// over all deletes that no probe has covered (rule 15). `active` is the active memtable.
-    pub(crate) fn request_probe(&self, tree: &Arc<TreeCore>, active: &MemSource) {
+    /// Returns whether the call has waited.
+    pub(crate) fn request_probe(&self, tree: &Arc<TreeCore>, active: &MemSource) -> bool {
         let is_overdue = tree.empty_ranges.is_overdue();
-        let Some(run) = tree.empty_ranges.due(&active.memtable) else { return };
+        let Some(run) = tree.empty_ranges.due(&active.memtable) else { return false };
         self.queue.add_probe(tree, run);
-        if is_overdue && !self.is_manual() {
+        let waits = is_overdue && !self.is_manual();
+        if waits {
             self.wait_for(tree, || self.queue.wait_probed(tree.id, CHECK_EVERY));
         }
+        waits
     }
 
     /// Probes a tombstone run of a tree, and records the known-empty range around it. A probe takes

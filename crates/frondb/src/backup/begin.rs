@@ -184,7 +184,7 @@ impl Deref for Log {
     type Target = Wal;
 
     fn deref(&self) -> &Wal {
-        &self.0.parts.log.wal
+        &self.0.wal
     }
 }
 

@@ -38,12 +38,11 @@ impl<'a> Meter<'a> {
     /// `Cancelled`; `Closed` or `Poisoned` if the database is closed or poisoned.
     pub(super) fn read(&mut self, bytes: u64) -> Result<()> {
         self.done += bytes;
-        let clock = &*self.open.reads.clock;
-        self.throttle.pay(bytes, clock.now());
+        self.throttle.pay(bytes, self.open.reads.now());
         // `progress` may return `false` only once, so remember the result of each call.
         let mut stopped = Ok(());
         let Self { open, throttle, done, total, progress } = self;
-        throttle.wait(clock, &mut || {
+        throttle.wait(&*open.reads.clock, &mut || {
             stopped = report(open, *progress, *done, *total);
             stopped.is_err()
         });

@@ -137,7 +137,7 @@ fn the_log_stays_as_young_as_the_period() {
         let tree = if second == 7 { 2 } else { usize::from(second % 100 == 50) };
         setup.put(&trees[tree], second, 2000);
         let txns = &setup.db.shared().txns;
-        written.push((txns.reads.now(), txns.background.jobs.log.wal.end_lsn()));
+        written.push((txns.reads.now(), setup.db.shared().wal.end_lsn()));
         setup.pass(SECOND);
         let (now, start) = (txns.reads.now(), setup.db.shared().background.log_start());
         let oldest = written.iter().find(|(_, end)| *end > start).map_or(now, |(at, _)| *at);

@@ -291,7 +291,7 @@ fn pending_runs_of_an_earlier_attempt_are_ignored() {
     let prepare: Then = |db, commit| {
         let txns = &db.shared().txns;
         let end = prepared::prepare(&txns.prepared, b"x", commit, &mut Vec::new()).unwrap();
-        txns.background.jobs.log.wal.sync_to(end).unwrap();
+        db.shared().wal.sync_to(end).unwrap();
     };
     let tries: [(&str, Then, bool); 3] = [
         (

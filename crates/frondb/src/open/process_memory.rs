@@ -45,10 +45,10 @@ impl ProcessMemory {
         uncharged.fit(shares.now());
     }
 
-    /// Fits to a new memory budget, which `set_total` sets.
-    pub(crate) fn resize(&self, memory: Memory, set_total: impl FnOnce()) {
+    /// Fits to a new memory budget: `set` sets the budget and what follows from it.
+    pub(crate) fn resize(&self, memory: Memory, set: impl FnOnce()) {
         let mut uncharged = self.uncharged.lock();
-        set_total();
+        set();
         uncharged.fit(memory);
         *self.idle.lock() = IdleMemory::allow(memory.idle_bytes());
     }

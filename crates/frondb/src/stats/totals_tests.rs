@@ -24,9 +24,9 @@ fn open(device: &MemoryDevice) -> Db {
 
 /// Asserts that the totals are right, and returns the numbers of trees and messages.
 fn check(db: &Db, what: &str) -> (u64, u64) {
-    let txns = &db.shared().txns;
+    let trees = &db.shared().trees;
     let totals = TreeTotals::default();
-    for tree in txns.background.jobs.trees.all() {
+    for tree in trees.all() {
         totals.change(TreeSizes::default(), TreeSizes::of(&tree.version()));
     }
     let (found, expected) = (db.shared().catalog.totals(), totals.read());
@@ -45,7 +45,7 @@ fn check(db: &Db, what: &str) -> (u64, u64) {
         frozen_memtables,
     };
     assert_eq!(reported, expected, "the statistics after {what}");
-    assert_eq!(stats.trees, txns.background.jobs.trees.len() as u64, "after {what}");
+    assert_eq!(stats.trees, trees.len() as u64, "after {what}");
     (stats.trees, expected.entries)
 }
 

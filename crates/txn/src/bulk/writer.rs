@@ -1,6 +1,6 @@
 //! [`BulkWriter`]: buffers the entries of one thread, and writes full buffers as spools.
 
-use frondb_commit::write_value;
+use frondb_commit::{ENTRY_OVERHEAD_BYTES, write_value};
 use frondb_core::budget::{Part, Reservation};
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
 use frondb_core::sync::Arc;
@@ -65,7 +65,8 @@ impl BulkWriter {
         } else {
             self.put_large(at, key, value)?;
         }
-        self.bytes_since_check += (key.len() + value.len().min(VALUE_INLINE_BYTES_MAX)) as u64 + 24;
+        let inlined = value.len().min(VALUE_INLINE_BYTES_MAX);
+        self.bytes_since_check += (key.len() + inlined + ENTRY_OVERHEAD_BYTES) as u64;
         if self.bytes_since_check >= BUFFER_BYTES_MIN / 4 { self.make_room() } else { Ok(()) }
     }
 

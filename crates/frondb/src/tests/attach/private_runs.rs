@@ -193,7 +193,7 @@ impl Db {
     pub(crate) fn leaked_bytes(&self) -> i64 {
         let txns = &self.shared().txns;
         let mut known = prepared::extent_bytes(&txns.prepared);
-        for tree in txns.background.jobs.trees.all() {
+        for tree in self.shared().trees.all() {
             let version = tree.version();
             known += tree.value_bytes();
             let mut runs = std::collections::BTreeMap::new();
@@ -207,7 +207,7 @@ impl Db {
             let extents = runs.values().flat_map(|run| &run.meta().extents);
             known += extents.map(|extent| extent.bytes()).sum::<u64>();
         }
-        txns.reads.runs.space.stats().used_bytes as i64 - known as i64
+        self.shared().runs.space.stats().used_bytes as i64 - known as i64
     }
 
     /// Writes the batch's large values and the parts, makes the parts pending, and calls `commit`.

@@ -27,7 +27,7 @@ fn a_relog_replaces_no_older_memtable() {
     put(&db, &tree, "logged again", Durability::Sync);
     db.shared().committer.exclusive(|latch| latch.relog(&tree.core)).unwrap();
     assert_eq!(txns.committer.relogs(), 1);
-    txns.background.jobs.log.wal.sync().unwrap();
+    db.shared().wal.sync().unwrap();
     let device = device.crash(CrashMode::LoseUnsynced);
     drop(not_settled);
 
@@ -56,7 +56,7 @@ fn a_relog_has_each_message_once() {
         db.write(&batch, Durability::Sync).unwrap();
         for _ in 0..2 {
             db.shared().committer.exclusive(|latch| latch.relog(&tree.core)).unwrap();
-            txns.background.jobs.log.wal.sync().unwrap();
+            db.shared().wal.sync().unwrap();
             if trims_log {
                 db.shared().background.trim_log().unwrap();
             }
@@ -90,7 +90,7 @@ fn recovery_does_not_flush_a_part_of_a_relogged_memtable() {
     }
     let txns = &db.shared().txns;
     db.shared().committer.exclusive(|latch| latch.relog(&tree.core)).unwrap();
-    txns.background.jobs.log.wal.sync().unwrap();
+    db.shared().wal.sync().unwrap();
     db.shared().background.trim_log().unwrap();
     let device = device.crash(CrashMode::LoseUnsynced);
     drop(db);

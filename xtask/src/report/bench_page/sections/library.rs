@@ -144,9 +144,10 @@ pub(crate) const SECTIONS: &[Section] = &[
     },
 ];
 
-const PEAK: Row = Row::less("peak growth of memory, MB", Less("rss_peak_bytes", "rss_empty_bytes"))
-    .unit(Megabytes)
-    .floor(Max(PEAK_BYTES));
+const PEAK: Row =
+    Row::less("memory, peak less the start, MB", Less("rss_peak_bytes", "rss_empty_bytes"))
+        .unit(Megabytes)
+        .floor(Max(PEAK_BYTES));
 
 const POINT: (&str, &str, u64) = ("point", "uniform", 1);
 const STEP: &str = "compression";
