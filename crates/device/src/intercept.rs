@@ -40,60 +40,6 @@ pub enum Operation {
     Punch,
 }
 
-impl Operation {
-    /// All operations.
-    pub const ALL: [Self; 14] = [
-        Self::Open,
-        Self::Exists,
-        Self::List,
-        Self::Remove,
-        Self::Rename,
-        Self::CreateDir,
-        Self::SyncDir,
-        Self::Lock,
-        Self::Read,
-        Self::Write,
-        Self::Sync,
-        Self::SetLen,
-        Self::Allocate,
-        Self::Punch,
-    ];
-
-    /// Returns the operation's name in scripts and traces.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Exists => "exists",
-            Self::List => "list",
-            Self::Remove => "remove",
-            Self::Rename => "rename",
-            Self::CreateDir => "create_dir",
-            Self::SyncDir => "sync_dir",
-            Self::Lock => "lock",
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Sync => "sync",
-            Self::SetLen => "set_len",
-            Self::Allocate => "allocate",
-            Self::Punch => "punch",
-        }
-    }
-
-    /// Returns the operation with this name.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|operation| operation.name() == name)
-    }
-
-    /// Returns whether the operation changes the device or makes changes durable. `false` for an
-    /// open, although it may create the file.
-    #[must_use]
-    pub const fn mutates(self) -> bool {
-        !matches!(self, Self::Open | Self::Exists | Self::List | Self::Lock | Self::Read)
-    }
-}
-
 /// A call before it is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {

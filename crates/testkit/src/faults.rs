@@ -37,6 +37,9 @@ use frondb_core::sync::Mutex;
 use frondb_device::SharedDevice;
 use frondb_device::intercept::{Call, Intercepted, Interceptor, Operation, Verdict};
 use script::Effect;
+
+use crate::operation;
+
 pub use script::{Rule, Script};
 
 /// A device that fails according to a script.
@@ -145,7 +148,7 @@ impl Interceptor for Faults {
             return Verdict::Pass;
         };
         state.injected += 1;
-        let error = Error::io(call.operation.name(), call.name, &errno.into());
+        let error = Error::io(operation::name(call.operation), call.name, &errno.into());
         match torn {
             Some(bytes) => Verdict::Tear(bytes, error),
             None => Verdict::Fail(error),

@@ -26,6 +26,7 @@ pub mod faults;
 pub mod functions;
 pub mod fuzz;
 pub mod memory;
+mod operation;
 #[cfg(shuttle)]
 pub mod schedules;
 pub mod seed;

@@ -17,6 +17,8 @@ use frondb_core::sync::Mutex;
 use frondb_device::intercept::{Call, Intercepted, Interceptor, Operation, Verdict};
 use frondb_device::{OpenOptions, SharedDevice};
 
+use crate::operation::{mutates, name as name_of};
+
 /// A device that records its calls.
 pub type TraceDevice = Intercepted<Trace>;
 
@@ -59,7 +61,7 @@ impl fmt::Debug for Trace {
 impl Interceptor for Trace {
     fn before(&self, call: &Call<'_>) -> Verdict {
         let makes = call.options.create || call.options.create_new;
-        if self.detail == Detail::All || call.operation.mutates() || makes {
+        if self.detail == Detail::All || mutates(call.operation) || makes {
             let mut lines = self.lines.lock();
             // Writing to a string cannot fail.
             let _ = writeln!(lines, "{}", Line(call));
@@ -75,7 +77,7 @@ impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Call { operation, name, to, offset, len, options } = *self.0;
         let name = if name.is_empty() { "/" } else { name };
-        write!(f, "{} {name}", operation.name())?;
+        write!(f, "{} {name}", name_of(operation))?;
         match operation {
             Operation::Open => {
                 let OpenOptions { create, create_new, write, direct } = options;

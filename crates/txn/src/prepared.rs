@@ -37,4 +37,6 @@ pub use set::{
     OwnedMessages, Prepared, PreparedSet, PreparedTxn, PreparedWrites, check_no_writer,
     keep_commits, list, names, number,
 };
-pub use writes::{Written, extent_bytes, for_each_write, values_of};
+#[cfg(feature = "testing")]
+pub use writes::extent_bytes;
+pub use writes::{Written, for_each_write, values_of};

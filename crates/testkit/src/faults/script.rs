@@ -9,6 +9,8 @@ use rustix::io::Errno;
 use frondb_core::{Error, Result};
 use frondb_device::intercept::Operation;
 
+use crate::operation;
+
 /// The errors that a rule can return, by name.
 const ERRNOS: [(&str, Errno); 5] = [
     ("EIO", Errno::IO),
@@ -86,7 +88,7 @@ impl<'a> Words<'a> {
     fn operation(&mut self) -> Result<Option<Operation>, String> {
         match self.next("the operation")? {
             "any" => Ok(None),
-            word => Operation::parse(word)
+            word => operation::parse(word)
                 .map(Some)
                 .ok_or_else(|| format!("unknown operation {word:?}")),
         }
@@ -189,7 +191,7 @@ impl fmt::Display for Script {
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = if self.target.file.is_empty() { "*" } else { &self.target.file };
-        let operation = self.target.operation.map_or("any", Operation::name);
+        let operation = self.target.operation.map_or("any", operation::name);
         let name = |errno: &Errno| {
             ERRNOS.iter().find(|(_, known)| known == errno).map_or("EIO", |(name, _)| name)
         };

@@ -9,7 +9,7 @@ use frondb_run::{ReadMode, RunCursor};
 use frondb_space::Extent;
 use frondb_tree::TreeCore;
 
-use super::set::{Prepared, PreparedTxn};
+use super::set::Prepared;
 
 /// A write of a prepared transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,9 +71,10 @@ pub fn for_each_write(
     Ok(())
 }
 
-/// Returns the bytes in the extents of prepared transactions, for tests.
+/// Returns the bytes in the extents of prepared transactions.
+#[cfg(feature = "testing")]
 pub fn extent_bytes(context: &Prepared) -> u64 {
-    let all: Vec<Arc<PreparedTxn>> = context.set.by_xid.lock().values().cloned().collect();
+    let all: Vec<_> = context.set.by_xid.lock().values().cloned().collect();
     let mut bytes = 0;
     for txn in all {
         let writes = txn.writes.lock();

@@ -1,0 +1,37 @@
+//! The names of operations in scripts of faults and in traces.
+
+use frondb_device::intercept::Operation;
+
+const NAMES: [(Operation, &str); 14] = [
+    (Operation::Open, "open"),
+    (Operation::Exists, "exists"),
+    (Operation::List, "list"),
+    (Operation::Remove, "remove"),
+    (Operation::Rename, "rename"),
+    (Operation::CreateDir, "create_dir"),
+    (Operation::SyncDir, "sync_dir"),
+    (Operation::Lock, "lock"),
+    (Operation::Read, "read"),
+    (Operation::Write, "write"),
+    (Operation::Sync, "sync"),
+    (Operation::SetLen, "set_len"),
+    (Operation::Allocate, "allocate"),
+    (Operation::Punch, "punch"),
+];
+
+/// Returns the name of an operation.
+pub(crate) fn name(operation: Operation) -> &'static str {
+    NAMES.iter().find(|(known, _)| *known == operation).map_or("unknown", |(_, name)| name)
+}
+
+/// Returns the operation with this name.
+pub(crate) fn parse(name: &str) -> Option<Operation> {
+    NAMES.iter().find(|(_, known)| *known == name).map(|(operation, _)| *operation)
+}
+
+/// Returns whether an operation changes the device or makes changes durable. `false` for an open,
+/// although it may create the file.
+pub(crate) fn mutates(operation: Operation) -> bool {
+    use Operation::{Exists, List, Lock, Open, Read};
+    !matches!(operation, Open | Exists | List | Lock | Read)
+}
