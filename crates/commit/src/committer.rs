@@ -16,6 +16,7 @@ use frondb_core::{Error, Lsn, Result};
 use frondb_locks::SeqOracle;
 use frondb_run::RunEnv;
 use frondb_tree::{Health, MemtableAccount};
+use frondb_wal::Wal;
 
 use crate::batch::{Batch, Durability};
 use crate::commit::{Commit, CommitValues, Committed};
@@ -29,6 +30,7 @@ pub struct Committer {
     /// The number of the open database; a batch for another open database is refused.
     engine: u64,
     pub(crate) log: Arc<Log>,
+    pub(crate) wal: Arc<Wal>,
     pub(crate) oracle: Arc<SeqOracle>,
     runs: Arc<RunEnv>,
     pub(crate) account: Arc<MemtableAccount>,
@@ -63,8 +65,9 @@ impl Committer {
         account: Arc<MemtableAccount>,
         health: Arc<Health>,
     ) -> Self {
+        let wal = Arc::clone(&log.wal);
         let (hook, relogs, lock) = (Hook::default(), AtomicU64::new(0), Mutex::default());
-        Self { engine, log, oracle, runs, account, health, hook, relogs, lock }
+        Self { engine, log, wal, oracle, runs, account, health, hook, relogs, lock }
     }
 
     /// Sets the function that is called for every commit with messages from now on, in commit
@@ -134,7 +137,7 @@ impl Committer {
     pub fn make_durable(&self, end: Lsn, durability: Durability) -> Result<()> {
         let result = match durability {
             Durability::NoSync => Ok(()),
-            Durability::Sync => self.log.wal.commit_to(end),
+            Durability::Sync => self.wal.commit_to(end),
         };
         result.inspect_err(|error| self.health.poison_unless_full(error))
     }

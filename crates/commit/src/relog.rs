@@ -7,7 +7,7 @@ use frondb_memtable::Memtable;
 use frondb_records::{encode_op, encode_range_delete, encode_relog_head};
 use frondb_tree::TreeCore;
 
-use crate::committer::CommitLatch;
+use crate::committer::{CommitLatch, Committer};
 
 impl CommitLatch<'_> {
     /// Logs the messages of a tree's active memtable again. Does nothing while the tree has a
@@ -23,10 +23,10 @@ impl CommitLatch<'_> {
             return Ok(());
         }
         let (head, body) = encode_relog(tree.id, &active.memtable)?;
-        let log = &self.committer.log;
-        let durable = log.wal.durable_lsn();
-        let appended = log.wal.append(&[&head, &body])?;
-        log.wal.write_to(appended.end)?;
+        let Committer { log, wal, .. } = self.committer;
+        let durable = wal.durable_lsn();
+        let appended = wal.append(&[&head, &body])?;
+        wal.write_to(appended.end)?;
         active.logged_again(appended.start, appended.end, durable);
         log.set_applied(appended.end);
         self.committer.add_relog();

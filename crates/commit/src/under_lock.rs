@@ -33,7 +33,7 @@ impl CommitLatch<'_> {
         let Commit { txn, attachments, sections } = commit;
         let first = self.next_seq();
         if sections.is_empty() && attachments.is_empty() {
-            let end = self.committer.log.wal.end_lsn();
+            let end = self.committer.wal.end_lsn();
             return Ok((first, (end, end)));
         }
         let lsns = self.append(sections, |heads| {
@@ -72,7 +72,7 @@ impl CommitLatch<'_> {
             from = to;
         }
         parts.push(&heads[from..]);
-        let wal = &self.committer.log.wal;
+        let wal = &self.committer.wal;
         let appended = wal.append(&parts)?;
         wal.write_to(appended.end)?;
         Ok((appended.start, appended.end))

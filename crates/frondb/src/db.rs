@@ -117,7 +117,7 @@ impl Db {
     /// budget, at most 512 MiB.
     #[must_use]
     pub fn batch_bytes_max(&self) -> u64 {
-        self.open.batch_bytes_max()
+        self.open.shares.now().batch_bytes()
     }
 
     /// Commits a batch atomically. If transactions hold locks on one of its trees, the batch locks

@@ -72,20 +72,10 @@ impl Deref for Open {
 }
 
 impl Open {
-    pub(crate) fn db_id(&self) -> u128 {
-        self.edits.manifest.db_id()
-    }
-
     /// Begins a call that may write. The call holds the returned guard while it runs; a thread must
     /// hold only one guard.
     pub(crate) fn begin_call(&self) -> Result<CallGuard<'_>> {
         self.txns.calls.begin()
-    }
-
-    /// Returns the largest batch that [`write`](Self::write) accepts, in bytes of
-    /// [`Batch::memory_bytes`]: a quarter of the memory, and at most 512 MiB.
-    pub(crate) fn batch_bytes_max(&self) -> u64 {
-        self.shares.now().batch_bytes()
     }
 
     /// Commits a batch atomically. Returns when the batch is as durable as `durability` requires;
@@ -97,7 +87,7 @@ impl Open {
     /// while the batch takes locks (nothing has changed); `Poisoned`, `Closed`.
     pub(crate) fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
         let _call = self.begin_call()?;
-        batch.check_bytes(self.batch_bytes_max())?;
+        batch.check_bytes(self.shares.now().batch_bytes())?;
         let Parts { reads, background, committer, txns, .. } = &self.parts;
         let begun = reads.now();
         background.admit(Load::of(batch), &|| false)?;

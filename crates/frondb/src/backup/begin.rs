@@ -84,7 +84,7 @@ impl Open {
 
     /// Checks that this database may continue the backup `before`.
     fn check_continues(&self, before: &BackupList) -> Result<()> {
-        if before.db_id != self.db_id() {
+        if before.db_id != self.edits.manifest.db_id() {
             return Err(Error::invalid("the backup to continue is of another database"));
         }
         if history::has(&self.device, before.id())? {

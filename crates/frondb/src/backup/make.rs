@@ -104,6 +104,7 @@ struct Copying<'a> {
 
 impl Copying<'_> {
     fn make(&mut self) -> Result<BackupReport> {
+        let open = self.open;
         let (cut, Backup { before, target, .. }) = (&self.moment.cut, self.backup);
         self.copy_what_changes()?;
         let named = self.named(cut)?;
@@ -111,7 +112,7 @@ impl Copying<'_> {
         let known = before.as_ref().map(BackupList::by_extent).unwrap_or_default();
         let extents = self.copy_extents(&named, &known)?;
         let list = BackupList {
-            db_id: self.open.db_id(),
+            db_id: open.edits.manifest.db_id(),
             since: before.as_ref().map(BackupList::id),
             log: (cut.start, cut.end),
             files: std::mem::take(&mut self.files),
@@ -199,7 +200,7 @@ impl Copying<'_> {
         let log = backup.target.subdevice(LOG_DIR)?;
         let clock = Arc::clone(&open.reads.clock);
         let options = open.options.wal();
-        let db_id = open.db_id();
+        let db_id = open.edits.manifest.db_id();
         let named = named_extents(&cut.manifest, &log, options, db_id, cut.end, clock)?;
         for name in log.list("")? {
             self.files.push(entry_of(&log, &name)?);
