@@ -28,7 +28,10 @@ pub(crate) fn apt(what: &str, packages: &str, present: impl Fn() -> bool) -> Res
     }
     eprintln!("{what} is missing: installing {packages}");
     Cmd::new("apt-get", "update -qq").run()?;
+    // Another program may be installing packages just now.
     Cmd::new("apt-get", &command["apt-get ".len()..])
+        .arg("-o")
+        .arg("DPkg::Lock::Timeout=300")
         .env("DEBIAN_FRONTEND", "noninteractive")
         .run()?;
     if present() { Ok(()) } else { Err(format!("{what} is still missing after: {command}")) }

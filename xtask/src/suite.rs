@@ -2,8 +2,8 @@
 //!
 //! Cheap checks run first, so that a small mistake shows within seconds. A failed step does not
 //! stop the steps after it. Then everything is built with one build profile, so that clippy shares
-//! build scripts, and shuttle shares dependencies, with the tests. Meanwhile a thread downloads what
-//! the plugin needs. The plugin is built as it ships. At the end all test programs run, several at
+//! build scripts, and shuttle shares dependencies, with the tests. The plugin is built as it ships; a
+//! thread installs what its build and its tests need from the start on. At the end all test programs run, several at
 //! the same time: while one program waits for a server, others use the processors.
 
 use crate::pool::{self, Job};

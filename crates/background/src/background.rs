@@ -134,8 +134,9 @@ impl Background {
     }
 
     /// Finishes a commit, except for the wait until it is durable: counts it, requests flushes of
-    /// attached runs and probes of tombstone runs, and freezes memtables that are large. `messages`
-    /// and `bytes` are the size of the commit; `begun` is when its call began.
+    /// attached runs and probes of tombstone runs, and freezes memtables that are large or fill the
+    /// write buffer. Without background threads, does the work that is due. `messages` and `bytes`
+    /// are the size of the commit; `begun` is when its call began.
     pub fn committed(&self, committed: &Committed, messages: u64, bytes: u64, begun: Nanos) {
         add(&self.counters.commits, 1);
         add(&self.counters.messages, messages);

@@ -1110,7 +1110,7 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Returns the version of the running library, for example "0.1.0". FRONDB_VERSION is the version
+ * Returns the version of the running library, for example "1.2.3". FRONDB_VERSION is the version
  * of the header.
  *
  * Threads: any.

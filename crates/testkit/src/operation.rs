@@ -2,31 +2,46 @@
 
 use frondb_device::intercept::Operation;
 
-const NAMES: [(Operation, &str); 14] = [
-    (Operation::Open, "open"),
-    (Operation::Exists, "exists"),
-    (Operation::List, "list"),
-    (Operation::Remove, "remove"),
-    (Operation::Rename, "rename"),
-    (Operation::CreateDir, "create_dir"),
-    (Operation::SyncDir, "sync_dir"),
-    (Operation::Lock, "lock"),
-    (Operation::Read, "read"),
-    (Operation::Write, "write"),
-    (Operation::Sync, "sync"),
-    (Operation::SetLen, "set_len"),
-    (Operation::Allocate, "allocate"),
-    (Operation::Punch, "punch"),
+const ALL: [Operation; 14] = [
+    Operation::Open,
+    Operation::Exists,
+    Operation::List,
+    Operation::Remove,
+    Operation::Rename,
+    Operation::CreateDir,
+    Operation::SyncDir,
+    Operation::Lock,
+    Operation::Read,
+    Operation::Write,
+    Operation::Sync,
+    Operation::SetLen,
+    Operation::Allocate,
+    Operation::Punch,
 ];
 
 /// Returns the name of an operation.
 pub(crate) fn name(operation: Operation) -> &'static str {
-    NAMES.iter().find(|(known, _)| *known == operation).map_or("unknown", |(_, name)| name)
+    match operation {
+        Operation::Open => "open",
+        Operation::Exists => "exists",
+        Operation::List => "list",
+        Operation::Remove => "remove",
+        Operation::Rename => "rename",
+        Operation::CreateDir => "create_dir",
+        Operation::SyncDir => "sync_dir",
+        Operation::Lock => "lock",
+        Operation::Read => "read",
+        Operation::Write => "write",
+        Operation::Sync => "sync",
+        Operation::SetLen => "set_len",
+        Operation::Allocate => "allocate",
+        Operation::Punch => "punch",
+    }
 }
 
 /// Returns the operation with this name.
-pub(crate) fn parse(name: &str) -> Option<Operation> {
-    NAMES.iter().find(|(_, known)| *known == name).map(|(operation, _)| *operation)
+pub(crate) fn parse(text: &str) -> Option<Operation> {
+    ALL.into_iter().find(|operation| name(*operation) == text)
 }
 
 /// Returns whether an operation changes the device or makes changes durable. `false` for an open,

@@ -59,7 +59,7 @@ pub(crate) struct Parts {
     pub(crate) catalog: Arc<Catalog>,
     /// The write-ahead log.
     pub(crate) wal: Arc<Wal>,
-    /// Which part of the write-ahead log recovery needs.
+    /// Which part of the write-ahead log recovery needs, with the log itself.
     pub(crate) log: Arc<Log>,
     /// The manifest and its edits.
     pub(crate) edits: Arc<Edits>,

@@ -45,7 +45,6 @@ fn a_relog_has_each_message_once() {
         let db = open_updating(&device).unwrap();
         let options = TreeOptions { update_fn: Some(("append".into(), 1)), ..Default::default() };
         let tree = db.create_tree("t", options).unwrap();
-        let txns = &db.shared().txns;
         for key in ["gone", "kept"] {
             put(&db, &tree, key, Durability::Sync);
         }
@@ -88,7 +87,6 @@ fn recovery_does_not_flush_a_part_of_a_relogged_memtable() {
         batch.put(&tree, format!("later {number}").as_bytes(), &[7; 4000]);
         db.write(&batch, Durability::Sync).unwrap();
     }
-    let txns = &db.shared().txns;
     db.shared().committer.exclusive(|latch| latch.relog(&tree.core)).unwrap();
     db.shared().wal.sync().unwrap();
     db.shared().background.trim_log().unwrap();

@@ -97,20 +97,20 @@ pub(crate) const SECTIONS: &[Section] = &[
                 "insert, two secondary keys, peak: less the control and connections, by the option",
             ),
             held(
-                "this INSERT, whole",
+                "INSERT with two secondary keys, whole",
                 "insert, two secondary keys, peak: less connections, by the option",
             ),
             held(
                 "DELETE of half of them, peak",
                 "delete, peak: less the control and connections, by the option",
             ),
-            held("this DELETE, whole", "delete, peak: less connections, by the option"),
+            held("DELETE, whole", "delete, peak: less connections, by the option"),
             held(
                 "INSERT of half a million children, peak",
                 "insert, a foreign key, peak: less the control and connections, by the option",
             ),
             held(
-                "this INSERT, whole",
+                "INSERT of children, whole",
                 "insert, a foreign key, peak: less connections, by the option",
             ),
             held(
