@@ -147,10 +147,19 @@ fn above_start(stage: &str) -> String {
     format!("{stage}: above the start")
 }
 
+/// Adds to FronDB's measurement what it holds beyond the control, if both were measured.
+pub(crate) fn compare(option: u64, medians: &mut [Measurement]) {
+    let place = |contender: Contender| medians.iter().position(|m| m.engine == contender.name());
+    let places = (place(Contender::Frondb), place(Contender::Innodb));
+    let (Some(ours), Some(control)) = places else { return };
+    let figures = held(option, &medians[ours], &medians[control]);
+    medians[ours].figures.extend(figures);
+}
+
 /// FronDB's growth since the start at each stage, with and without the control's growth, as a
 /// multiple of FronDB's memory option. At stages with connections, the connections' allowance is
 /// subtracted.
-pub(crate) fn held(option: u64, ours: &Measurement, control: &Measurement) -> Vec<Figure> {
+fn held(option: u64, ours: &Measurement, control: &Measurement) -> Vec<Figure> {
     let of = |m: &Measurement, stage: &str| {
         let name = above_start(stage);
         m.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)

@@ -4,7 +4,7 @@ use frondb_bench::report::{Figure, Measurement};
 
 use crate::args::{Args, Disk, Workload};
 use crate::contender::Contender;
-use crate::{foreign_keys, memory, timed, wear};
+use crate::{foreign_keys, timed, wear};
 
 /// A value of FronDB divided by the same value of another engine.
 fn ratio(
@@ -34,7 +34,7 @@ pub(crate) fn ratios(args: &Args, medians: &[Measurement]) -> Vec<Figure> {
         });
         return first.into_iter().collect();
     }
-    if args.workload == Workload::Optimize {
+    if matches!(args.workload, Workload::Optimize | Workload::SqlMemory) {
         return Vec::new();
     }
     if args.workload == Workload::Wear {
@@ -44,10 +44,6 @@ pub(crate) fn ratios(args: &Args, medians: &[Measurement]) -> Vec<Figure> {
     if args.workload == Workload::SqlForeignKeys {
         let theirs = find(Contender::Innodb);
         return theirs.map_or_else(Vec::new, |theirs| of_foreign_keys(ours, theirs));
-    }
-    if args.workload == Workload::SqlMemory {
-        let control = find(Contender::Innodb);
-        return control.map_or_else(Vec::new, |them| memory::held(args.memory(), ours, them));
     }
     if matches!(args.workload, Workload::Graph | Workload::Tpcc) {
         let control = find(Contender::Innodb);

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let chart = args.common.chart.as_deref().map(|path| (path, "rows a second".to_owned()));
     let rounds = Rounds { count: args.rounds(), chart };
-    let medians = rounds.run(
+    let mut medians = rounds.run(
         &args.engines(),
         |contender| contender.name(),
         |contender, _| {
@@ -35,6 +35,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             Ok(measured)
         },
     )?;
+    if args.workload == Workload::SqlMemory {
+        medians.iter_mut().for_each(|medians| memory::compare(args.memory(), medians));
+    }
     report_all(args, &medians)
 }
 
