@@ -74,39 +74,28 @@ pub(crate) const SECTIONS: &[Section] = &[
         steps: &["sql-memory"],
         variant: "",
         peers: &[],
-        text: "{ROWS} rows of a kilobyte are loaded, 200 connections work, then single statements. Growth of the server's memory since its start, less \
-               InnoDB's with a buffer pool of 8 MiB and 32 KiB an open connection, divided by `frondb_memory` ({MEMORY}); *whole*: without subtracting InnoDB's.",
+        text: "{ROWS} rows are loaded, 200 connections work, then statements. The server's growth, less \
+               InnoDB's with a buffer pool of 8 MiB and 32 KiB an open connection, divided by `frondb_memory` ({MEMORY}); *whole*: InnoDB's not subtracted.",
         short: "",
         rows: &[
             held("load, peak", "load, peak: less the control and connections, by the option"),
             held(
-                "200 connections, peak",
+                "connections, peak",
                 "busy, peak: less the control and connections, by the option",
             ),
-            held("200 connections, peak, whole", "busy, peak: less connections, by the option"),
+            held("connections, idle", "at rest: less the control and connections, by the option"),
+            held("after their end", "closed: less the control and connections, by the option"),
             held(
-                "200 connections, idle",
-                "at rest: less the control and connections, by the option",
-            ),
-            held(
-                "after they have ended",
-                "closed: less the control and connections, by the option",
-            ),
-            held(
-                "INSERT of 1 M rows with two secondary keys, peak",
+                "INSERT of 1 M rows, peak",
                 "insert, two secondary keys, peak: less the control and connections, by the option",
             ),
             held(
-                "INSERT with two secondary keys, whole",
-                "insert, two secondary keys, peak: less connections, by the option",
-            ),
-            held(
-                "DELETE of half of them, peak",
+                "DELETE of half, peak",
                 "delete, peak: less the control and connections, by the option",
             ),
             held("DELETE, whole", "delete, peak: less connections, by the option"),
             held(
-                "INSERT of half a million children, peak",
+                "INSERT of children, peak",
                 "insert, a foreign key, peak: less the control and connections, by the option",
             ),
             held(
@@ -114,15 +103,12 @@ pub(crate) const SECTIONS: &[Section] = &[
                 "insert, a foreign key, peak: less connections, by the option",
             ),
             held(
-                "table status of 5,000 tables, peak",
+                "status of 5,000 tables, peak",
                 "table status, peak: less the control and connections, by the option",
             ),
-            held("table status, whole", "table status, peak: less connections, by the option"),
-            Row::less(
-                "table status of 5,000 tables, s",
-                Figure("table status of 5,000 tables, first"),
-            )
-            .floor(OfFile),
+            held("status, whole", "table status, peak: less connections, by the option"),
+            Row::less("status of 5,000 tables, s", Figure("table status of 5,000 tables, first"))
+                .floor(OfFile),
         ],
     },
 ];

@@ -144,10 +144,9 @@ pub(crate) const SECTIONS: &[Section] = &[
     },
 ];
 
-const PEAK: Row =
-    Row::less("memory, peak less the start, MB", Less("rss_peak_bytes", "rss_empty_bytes"))
-        .unit(Megabytes)
-        .floor(Max(PEAK_BYTES));
+const PEAK: Row = Row::less("peak memory growth, MB", Less("rss_peak_bytes", "rss_empty_bytes"))
+    .unit(Megabytes)
+    .floor(Max(PEAK_BYTES));
 
 const POINT: (&str, &str, u64) = ("point", "uniform", 1);
 const STEP: &str = "compression";
