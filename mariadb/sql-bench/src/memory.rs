@@ -304,4 +304,26 @@ mod tests {
         assert_eq!(values, [busy, closed].concat());
         assert!(held(1, &m(1.0, 1.0), &Measurement::default()).is_empty());
     }
+
+    /// The JSON file of the workload has them, and the page of figures shows them.
+    #[test]
+    fn the_growth_beyond_the_control_is_among_the_figures_of_frondb() {
+        let of = |contender: Contender, closed: f64| Measurement {
+            engine: contender.name().to_owned(),
+            figures: vec![Figure::plain(above_start("closed"), closed, "MiB")],
+            ..Measurement::default()
+        };
+        let mut medians = [of(Contender::Innodb, 10.0), of(Contender::Frondb, 110.0)];
+        compare(200 << 20, &mut medians);
+        let figures = |m: &Measurement| {
+            let named = m.figures.iter().map(|figure| (figure.name.clone(), figure.value));
+            named.skip(1).collect::<Vec<_>>()
+        };
+        assert!(figures(&medians[0]).is_empty());
+        let whole = "closed: less connections, by the option".to_owned();
+        let more = "closed: less the control and connections, by the option".to_owned();
+        assert_eq!(figures(&medians[1]), [(whole, 0.55), (more, 0.5)]);
+        compare(200 << 20, &mut medians[1..]);
+        assert_eq!(figures(&medians[1]).len(), 2, "without a control nothing is added");
+    }
 }
