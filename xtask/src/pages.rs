@@ -155,9 +155,11 @@ fn pages() -> Result<[(&'static str, String); 5]> {
     let [library, transaction] = EXAMPLES;
     let examples = [example(&source(library)?), example(&source(transaction)?)];
     let readme = with_examples(&source("README.md")?, &examples)?;
-    let variables = plugin::with_options(
+    let variables = source(plugin::VARIABLES)?;
+    let rows_in_sql = plugin::rows_of_variables(&variables, &database_rows);
+    let variables_page = plugin::with_options(
         &source(plugin::VARIABLES_PAGE)?,
-        (&source(plugin::VARIABLES)?, &database_rows),
+        (&variables, &database_rows),
         (&table_options, &tree_rows),
         &codecs,
     )?;
@@ -165,8 +167,8 @@ fn pages() -> Result<[(&'static str, String); 5]> {
         ("docs/operating/options.md", options),
         ("docs/operating/status.md", status),
         ("README.md", readme),
-        (plugin::ROWS, plugin::rows_as_cpp(&database_rows, &tree_rows, &codecs)),
-        (plugin::VARIABLES_PAGE, variables),
+        (plugin::ROWS, plugin::rows_as_cpp(&rows_in_sql, &tree_rows, &codecs)),
+        (plugin::VARIABLES_PAGE, variables_page),
     ])
 }
 

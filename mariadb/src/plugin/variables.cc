@@ -56,46 +56,42 @@ void set_memory(MYSQL_THD, struct st_mysql_sys_var *, void *variable, const void
 constexpr int AT_START = PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY;
 
 /** Define a variable of the server. A C++ variable of the same name has its value. */
-#define DATABASE_NUMBER(name, flags, text, update, initial, max) \
-  unsigned long long name;                                       \
+#define NUMBER(name, flags, text, update, initial, max) \
+  unsigned long long name;                              \
   MYSQL_SYSVAR_ULONGLONG(name, name, flags, text, nullptr, update, initial, 0, max, 0)
-#define DATABASE_FLAG(name, text, initial) \
-  my_bool name;                            \
-  MYSQL_SYSVAR_BOOL(name, name, PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_READONLY, text, nullptr, nullptr, initial)
+/** As NUMBER, with the text, default and range of an option of the library. */
+#define NUMBER_OF(name, flags, option, update)                                                              \
+  NUMBER(name, flags, database_rows::option.text, update, database_rows::option.initial, database_rows::option.max)
+#define FLAG_OF(name, option)                                                                                      \
+  my_bool name;                                                                                                    \
+  MYSQL_SYSVAR_BOOL(name, name, PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_READONLY, database_rows::option.text, nullptr, nullptr, \
+                    database_rows::option.initial != 0)
 
-DATABASE_NUMBER(memory, PLUGIN_VAR_RQCMDARG,
-                "Bytes of memory for the engine: cache, write buffers and work together. "
-                "0 means a quarter of the machine's memory.",
-                set_memory, 0, database_rows::memory_bytes.max);
+NUMBER_OF(memory, PLUGIN_VAR_RQCMDARG, memory_bytes, set_memory);
 MYSQL_SYSVAR_STR(log_dir, log_dir_value, AT_START,
                  "Folder of the engine's log, to put it on another device; empty means the folder of the data. "
                  "Must be the same at every start.",
                  nullptr, nullptr, nullptr);
-DATABASE_NUMBER(log_segment_size, AT_START,
-                "Largest size of a log file in bytes. 0 means a quarter of the write buffer, at most 100 MiB.", nullptr, 0,
-                database_rows::log_segment_bytes.max);
-DATABASE_FLAG(log_compression, "Compress records of the log where that saves space.", false);
-DATABASE_FLAG(verify_fast_codecs,
-              "Decode and compare each block that lz4 or zstd up to level 3 has compressed before it is written, as is "
-              "always done with other codecs.",
-              false);
-DATABASE_NUMBER(fsync_log_period, PLUGIN_VAR_RQCMDARG,
-                "Milliseconds between two syncs of the log, for which commits do not wait. "
-                "0: each commit waits until it is on disk, unless frondb_commit_sync is off.",
-                set_fsync_log_period, 0, database_rows::sync.max);
-DATABASE_NUMBER(checkpoint_period, PLUGIN_VAR_RQCMDARG,
-                "Approximate seconds before a commit is written from the log to its tables, so that a recovery "
-                "replays no more than that. 0: only the size of the log counts.",
-                set_checkpoint_period, 60, database_rows::checkpoint_period.max / 1000);
-DATABASE_NUMBER(bandwidth_limit, PLUGIN_VAR_RQCMDARG,
-                "Bytes per second that flushes and merges may write. 0 means no limit.", set_bandwidth_limit, 0, ~0ULL);
+NUMBER_OF(log_segment_size, AT_START, log_segment_bytes, nullptr);
+FLAG_OF(log_compression, log_compression);
+FLAG_OF(verify_fast_codecs, verify_fast_codecs);
+NUMBER_OF(bandwidth_limit, PLUGIN_VAR_RQCMDARG, background_bytes_per_second, set_bandwidth_limit);
+FLAG_OF(direct_io, direct_io);
+NUMBER_OF(reserve, AT_START, reserve_bytes, nullptr);
+
+// The values of these three mean something else than those of the library's options.
+NUMBER(fsync_log_period, PLUGIN_VAR_RQCMDARG,
+       "Milliseconds between two syncs of the log, for which commits do not wait. "
+       "0: each commit waits until it is on disk, unless frondb_commit_sync is off.",
+       set_fsync_log_period, 0, database_rows::sync.max);
+NUMBER(checkpoint_period, PLUGIN_VAR_RQCMDARG,
+       "Approximate seconds before a commit is written from the log to its tables, so that a recovery "
+       "replays no more than that. 0: only the size of the log counts.",
+       set_checkpoint_period, 60, database_rows::checkpoint_period.max / 1000);
 unsigned int background_threads;
 MYSQL_SYSVAR_UINT(background_threads, background_threads, AT_START,
                   "Number of threads that flush and merge. 0 means half of the cores, at least two.", nullptr,
                   nullptr, 0, 0, database_rows::background_threads.max, 0);
-DATABASE_FLAG(direct_io, "Bypass the operating system's cache for data files where the file system can.", true);
-DATABASE_NUMBER(reserve, AT_START, "Bytes of disk space reserved for deletes and one merge on a full disk.", nullptr,
-                database_rows::reserve_bytes.initial, database_rows::reserve_bytes.max);
 
 /** A variable that sets an option of the database. */
 struct Setting {

@@ -18,8 +18,9 @@ const ALIASES: [(&str, &str); 1] = [("block_bytes", "base_block_bytes")];
 const HEAD: &str = "\
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Written from the source of the library by `cargo xtask pages`: do not edit. Ranges and defaults of its options that are
-   numbers, under the names that frondb_options_set() and frondb_tree_options_set() take, and the levels of its codecs. */
+   Written from the source of the library by `cargo xtask pages`: do not edit. Ranges, defaults and texts of its options that
+   are numbers or flags, under the names that frondb_options_set() and frondb_tree_options_set() take, and the levels of
+   its codecs. */
 
 #ifndef FRONDB_ENGINE_OPTION_ROWS_H
 #define FRONDB_ENGINE_OPTION_ROWS_H
@@ -41,7 +42,13 @@ struct CodecLevels {
 };
 ";
 
-/// Returns the C++ header with all rows that have a range.
+/// Returns the rows that the source `variables` names.
+pub(super) fn rows_of_variables(variables: &str, rows: &[OptionRow]) -> Vec<OptionRow> {
+    let is_named = |row: &&OptionRow| settings_in(variables).any(|(_, option)| option == row.name);
+    rows.iter().filter(is_named).cloned().collect()
+}
+
+/// Returns the C++ header with the rows of numbers and flags.
 pub(super) fn rows_as_cpp(
     database: &[OptionRow],
     tree: &[OptionRow],
@@ -53,20 +60,9 @@ pub(super) fn rows_as_cpp(
         let row = tree.iter().find(|row| row.name == name).cloned();
         tree.extend(row.map(|row| row.renamed(alias)));
     }
-    for (space, rows, has_text) in [("database_rows", database, false), ("tree_rows", &tree, true)]
-    {
+    for (space, rows) in [("database_rows", database), ("tree_rows", &tree)] {
         out.push_str(&format!("\nnamespace {space} {{\n"));
-        for row in rows {
-            let Some((min, max)) = row.range else { continue };
-            // C++ has no decimal literal of this size without a suffix.
-            let max = if max == u64::MAX { "~0ULL".to_owned() } else { max.to_string() };
-            let initial = row.default_number().unwrap_or_default();
-            let text = if has_text { row.doc.replace(['`', '"'], "") } else { String::new() };
-            out.push_str(&format!(
-                "inline constexpr OptionRow {} = {{{min}, {max}, {initial}, {}, \"{text}\"}};\n",
-                row.name, row.is_fixed
-            ));
-        }
+        out.extend(rows.iter().filter_map(row_as_cpp));
         out.push_str(&format!("}}  // namespace {space}\n"));
     }
     out.push_str("\ninline constexpr CodecLevels CODEC_LEVELS[] = {\n");
@@ -74,6 +70,30 @@ pub(super) fn rows_as_cpp(
         out.push_str(&format!("    {{\"{name}\", {first}, {last}}},\n"));
     }
     out + "};\n\n}  // namespace fron\n\n#endif\n"
+}
+
+/// Returns a row as C++; `None` if the option is neither a number nor a flag.
+fn row_as_cpp(row: &OptionRow) -> Option<String> {
+    let (min, max) = match (row.range, row.default_flag()) {
+        (Some(range), _) => range,
+        (None, Some(_)) => (0, 1),
+        (None, None) => (0, row.default_number().and(Some(u64::MAX))?),
+    };
+    // C++ has no decimal literal of this size without a suffix.
+    let max = if max == u64::MAX { "~0ULL".to_owned() } else { max.to_string() };
+    let initial = row.default_flag().map(u64::from).or(row.default_number()).unwrap_or_default();
+    Some(format!(
+        "inline constexpr OptionRow {} = {{{min}, {max}, {initial}, {}, \"{}\"}};\n",
+        row.name,
+        row.is_fixed,
+        sql_text(&row.doc)
+    ))
+}
+
+/// Returns a comment without the sentences that name a function of the library, and without quotes.
+fn sql_text(doc: &str) -> String {
+    let sentences = doc.split_inclusive(". ").filter(|sentence| !sentence.contains("`Db::"));
+    sentences.collect::<String>().trim().replace(['`', '"'], "")
 }
 
 /// Returns the page of variables with its two tables written again. The sources `variables` and
@@ -153,15 +173,39 @@ fn with_block(page: &str, name: &str, text: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::items::Item;
     use super::*;
+
+    fn row(code: &str) -> OptionRow {
+        let doc = "Bytes of `a`. `Db::set_a` changes it later. 0 means none.".to_owned();
+        OptionRow::new(Item { doc, code: code.to_owned() }, "")
+    }
 
     #[test]
     fn the_plugin_s_sources_say_which_options_sql_has() {
         let variables = "  return {\n      {MYSQL_SYSVAR(a), \"b\", [] { return a; }},\n";
         assert_eq!(settings_in(variables).collect::<Vec<_>>(), [("a", "b")]);
+        let rows = ["a(n: u64) -> u64 = 0;", "b(n: u64) -> u64 = 0;"].map(row);
+        let named = rows_of_variables(variables, &rows);
+        assert_eq!(named.iter().map(|row| &row.name).collect::<Vec<_>>(), ["b"]);
         let options = "#define SQL_TREE_OPTIONS(X) \\\n  X(size, SIZE, block_bytes) \\\n";
         assert_eq!(table_options_in(options).collect::<Vec<_>>(), [("SIZE", "block_bytes")]);
         assert_eq!(sql_zstd("char SQL_ZSTD[] = \"zstd:2\";"), Ok("zstd:2"));
+    }
+
+    #[test]
+    fn rows_of_numbers_and_flags_are_written_as_cpp() {
+        let text = "Bytes of a. 0 means none.";
+        for (code, values) in [
+            ("a(bytes: u64) -> u64 = 2 << 10, 1..=4 << 10;", "1, 4096, 2048"),
+            ("a(bytes: u64) -> u64 = 0;", "0, ~0ULL, 0"),
+            ("a(on: bool) -> bool = true;", "0, 1, 1"),
+        ] {
+            let expected =
+                format!("inline constexpr OptionRow a = {{{values}, false, \"{text}\"}};\n");
+            assert_eq!(row_as_cpp(&row(code)), Some(expected));
+        }
+        assert_eq!(row_as_cpp(&row("a(dir: P) -> Option<PathBuf> = None;")), None);
     }
 
     #[test]

@@ -76,6 +76,11 @@ impl OptionRow {
         number(&self.default).or((self.default == "Duration::ZERO").then_some(0))
     }
 
+    /// Returns the default if it is a flag.
+    pub(super) fn default_flag(&self) -> Option<bool> {
+        self.default.parse().ok()
+    }
+
     /// Returns the range in words.
     pub(super) fn range_text(&self) -> Option<String> {
         let (min, max) = self.range?;
@@ -102,7 +107,7 @@ impl OptionRow {
             return Some(name.to_lowercase());
         }
         match value {
-            "true" | "false" => Some(value.to_owned()),
+            _ if self.default_flag().is_some() => Some(value.to_owned()),
             _ if value.contains('(') || value == "None" => None,
             _ => Some(format!("`{value}`")),
         }
