@@ -54,9 +54,11 @@ void note(THD *thd, const std::string &what) {
   push_warning_printf(thd, Sql_condition::WARN_LEVEL_NOTE, ER_UNKNOWN_ERROR, "FronDB: %s", what.c_str());
 }
 
-/** Returns whether rows that were written before a column was dropped may still have its value. */
+/** Returns whether rows that were written before a column was dropped may still have its value. A slot of a dropped
+    virtual column has no bytes, nor has a slot that was added because a VARCHAR got longer (ddl/columns.cc). */
 bool has_dropped_columns(const Layout &layout) {
-  return std::any_of(layout.begin(), layout.end(), [](const Slot &slot) { return slot.field == Slot::GONE; });
+  auto takes_space = [](const Slot &slot) { return slot.field == Slot::GONE && (slot.prefix || slot.bytes); };
+  return std::any_of(layout.begin(), layout.end(), takes_space);
 }
 
 }  // namespace
