@@ -28,13 +28,23 @@ Action action_of(enum_fk_option option) {
   }
 }
 
-std::string parent_of(const Foreign_key &clause, const std::string &own) {
-  std::string database = clause.ref_db.str ? text_of(clause.ref_db) : shown_database(own), table = text_of(clause.ref_table);
+/** Returns the key of the table that a statement gives these names. */
+static std::string named_table(std::string database, std::string table) {
   if (lower_case_table_names) {
     database.resize(my_casedn_str(system_charset_info, database.data()));
     table.resize(my_casedn_str(system_charset_info, table.data()));
   }
   return table_key(database, table);
+}
+
+std::string new_name_by_alter(MYSQL_THD thd) {
+  LEX *lex = thd->lex;
+  if (thd_sql_command(thd) != SQLCOM_ALTER_TABLE || !(lex->alter_info.flags & ALTER_RENAME)) return {};
+  return named_table(text_of(lex->first_select_lex()->db), text_of(lex->name));
+}
+
+std::string parent_of(const Foreign_key &clause, const std::string &own) {
+  return named_table(clause.ref_db.str ? text_of(clause.ref_db) : shown_database(own), text_of(clause.ref_table));
 }
 
 std::vector<const Foreign_key *> new_clauses(const Alter_info *info) {

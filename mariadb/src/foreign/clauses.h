@@ -27,6 +27,9 @@ std::string label_of(const Foreign_key &clause);
 
 Action action_of(enum_fk_option option);
 
+/** Returns the key of the table that an ALTER statement renames its table to; empty if it renames none. */
+std::string new_name_by_alter(MYSQL_THD thd);
+
 /** Returns the key of the table that a clause of the table `own` refers to. */
 std::string parent_of(const Foreign_key &clause, const std::string &own);
 

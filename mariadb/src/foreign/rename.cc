@@ -47,10 +47,10 @@ bool waits_for(const std::string &table) {
   return false;
 }
 
-/** Returns the tables whose fences (txn/fence.h) a rename needs: none, or all tables of the statement. A RENAME takes
-    the fences of all its tables before it renames the first one, so that no wait can fail when only some have their new
-    names. The fences of the new names keep transactions from checking rows there while the statement can still be
-    undone. */
+/** Returns the tables whose fences (txn/fence.h) a rename needs: none, or all tables of the statement. A RENAME or ALTER
+    takes the fences of all its tables before it renames the first one, so that no wait can fail when only some have
+    their new names: a deadlock would end all fences of the statement. The fences of the new names keep transactions from
+    checking rows there while the statement can still be undone. */
 std::vector<std::string> fenced_tables(MYSQL_THD thd, const std::string &from, const std::string &to) {
   std::vector<std::string> tables = {from, to};
   if (thd_sql_command(thd) == SQLCOM_RENAME_TABLE) {
@@ -61,6 +61,8 @@ std::vector<std::string> fenced_tables(MYSQL_THD thd, const std::string &from, c
     // too.
     tables.push_back(altered_table(thd));
   }
+  // An ALTER by copy gives the old table a temporary name first.
+  if (std::string name = new_name_by_alter(thd); !name.empty()) tables.push_back(name);
   tables.erase(std::remove_if(tables.begin(), tables.end(), is_put_aside), tables.end());
   auto is_parent_name = [](const std::string &table) {
     return !dictionary().foreign_keys().of(table)->referencing.empty() || waits_for(table);
