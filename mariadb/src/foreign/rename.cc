@@ -26,10 +26,22 @@
 namespace fron {
 namespace {
 
+/** Returns whether the statement asks for a rename. If not, the server undoes a rename. */
+bool is_asked_for(MYSQL_THD thd, const std::string &from, const std::string &to) {
+  if (thd_sql_command(thd) != SQLCOM_RENAME_TABLE) return from == altered_table(thd);
+  // The statement's tables are pairs of an old name and a new one.
+  const TABLE_LIST *named = thd->lex->query_tables;
+  for (; named && named->next_global; named = named->next_global->next_global)
+    if (key_of(*named) == from && key_of(*named->next_global) == to) return true;
+  return false;
+}
+
 /** Returns whether a foreign key of the renamed table would get a name that is taken in the other database. The
-    error is InnoDB's, and a warning names the foreign key. */
+    error is InnoDB's, and a warning names the foreign key. A rename back is not refused, although another connection may
+    have taken the name: the server would ignore the error, and the definition would lose its rows. */
 bool has_taken_name(MYSQL_THD thd, const std::string &from, const std::string &to) {
   if (is_put_aside(from) || is_put_aside(to) || database_of(from) == database_of(to)) return false;
+  if (!is_asked_for(thd, from, to)) return false;
   for (const ForeignKeyPtr &key : dictionary().foreign_keys().of(from)->own) {
     if (!dictionary().foreign_keys().find(database_of(to), key->name)) continue;
     push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_DUP_CONSTRAINT_NAME, ER_THD(thd, ER_DUP_CONSTRAINT_NAME),
