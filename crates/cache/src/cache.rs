@@ -148,13 +148,10 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
     }
 
     /// Inserts a value as [`insert`](Self::insert) does, but only if it fits without an eviction.
-    /// Returns whether it fits; `insert` may still have refused it as too large for the cache.
-    pub fn insert_in_room(&self, key: CacheKey, value: V, bytes: u64, priority: Priority) -> bool {
-        let fits = bytes.saturating_add(Shard::<V>::ENTRY_BYTES) <= self.room();
-        if fits {
+    pub fn insert_in_room(&self, key: CacheKey, value: V, bytes: u64, priority: Priority) {
+        if bytes.saturating_add(Shard::<V>::ENTRY_BYTES) <= self.room() {
             self.insert(key, value, bytes, priority);
         }
-        fits
     }
 
     /// Removes one key and returns its value.
