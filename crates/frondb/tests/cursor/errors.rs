@@ -216,6 +216,18 @@ fn after_close_every_move_is_closed() {
 }
 
 #[test]
+fn after_close_a_cursor_that_has_failed_is_closed() {
+    let dir = TempDir::new("cursor_errors");
+    let db = Db::open(dir.path(), options()).unwrap();
+    let tree = with_a_bad_key(&db);
+    let mut cursor = tree.cursor().unwrap();
+    let moved = cursor.seek(b"m");
+    assert_fails(&mut cursor, moved, ErrorKind::Invalid);
+    db.close().unwrap();
+    assert_stuck(&mut cursor, ErrorKind::Closed);
+}
+
+#[test]
 fn a_cursor_that_outlives_its_database_reads_nothing_of_the_next_owner() {
     let dir = TempDir::new("cursor_errors");
     let fill = |db: &Db, name: &str, value: &[u8]| {

@@ -202,11 +202,13 @@ impl Cursor {
     }
 
     /// Makes a step without an open walk in `direction`. A cursor that has failed returns its error
-    /// again. A cursor at an entry begins a walk from that entry, a cursor at an end stays there,
-    /// and a cursor that was never positioned goes to the first or last entry.
+    /// again, or `Closed` after a close. A cursor at an entry begins a walk from that entry, a
+    /// cursor at an end stays there, and a cursor that was never positioned goes to the first or
+    /// last entry.
     #[cold]
     fn restart(&mut self, direction: Direction) -> Result<bool> {
         if let Some(error) = &self.failed {
+            self.scope.check_open()?;
             return Err(error.clone());
         }
         if self.valid {
