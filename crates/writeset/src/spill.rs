@@ -237,11 +237,14 @@ impl TreeWrites {
         }
         let meta = writer.finish(&mut output)?;
         output.finish()?;
-        for reference in merge.take_dropped_refs() {
-            self.drop_value(env, &reference)?;
-        }
         let prefix = tree.options.filter_prefix;
-        Ok(meta.map(|meta| Run::new(meta, prefix, Arc::clone(&env.runs))))
+        let run = meta.map(|meta| Run::new(meta, prefix, Arc::clone(&env.runs)));
+        for reference in merge.take_dropped_refs() {
+            let dropped = self.drop_value(env, &reference);
+            // After an error no caller has the run, so its space must be freed here.
+            dropped.inspect_err(|_| run.iter().for_each(|run| run.kill()))?;
+        }
+        Ok(run)
     }
 
     /// Frees a large value that was overwritten or deleted before the commit.

@@ -13,7 +13,7 @@ use frondb_core::message::UpdateFn;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicUsize, Ordering};
-use frondb_core::{Direction, MessageKind, Result, SeqNo, Source, TreeId};
+use frondb_core::{Direction, ErrorKind, MessageKind, Result, SeqNo, Source, TreeId};
 use frondb_filter::FilterKind;
 use frondb_merge::{Lookup, OwnMessages, VisibleMerge, VisibleOptions, VisibleValue};
 use frondb_run::format::ValueRef;
@@ -355,6 +355,21 @@ fn a_large_value_is_freed_with_its_last_reference() {
     assert_eq!(world.set.sealed()[0].values, [[extents[1]]]);
     world.set.discard(&world.env);
     assert_eq!(world.space.stats().used_bytes, 0, "leaked space");
+}
+
+/// A spill that fails after it has written its run frees the run, because the messages stay in
+/// memory.
+#[test]
+fn a_spill_that_fails_frees_its_run() {
+    let mut world = world(4);
+    let tree = TreeId(TREES - 1);
+    world.set.tree(tree).write(MessageKind::PutRef, b"k", b"x");
+    world.set.tree(tree).write(MessageKind::Put, b"k", b"v");
+    let error = world.set.spill_largest(&world.env, &spill_of).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Internal, "\"x\" is no reference to a value");
+    assert_eq!(world.space.stats().used_bytes, 0, "leaked space");
+    assert_eq!(world.set.tree(tree).count(), 2);
+    world.set.discard(&world.env);
 }
 
 /// A full disk accepts only commits that free space (rule 25): undone puts and updates do not
