@@ -122,16 +122,18 @@ impl QueueState {
             debt_jobs += 1;
             debt_bytes += planned.work_bytes;
         }
-        let parked = self.parked.iter().filter(|job| job.is_debt()).count() as u64;
+        // A parked flush is not counted again: its tree is in `busy_flushes`.
+        let parked = || self.parked.iter().filter(|job| matches!(job, Running::Merge(_)));
+        let parked_debts = parked().filter(|job| job.is_debt()).count() as u64;
         let flushes = (self.flushes.len() + self.busy_flushes.len()) as u64;
         let values =
             (PRIORITY_VALUES, TreeId::MIN, NodeId::MIN)..(PRIORITY_IDLE, TreeId::MIN, NodeId::MIN);
         let of_values = self.parked.iter().filter(|job| job.priority() == PRIORITY_VALUES).count();
         Due {
             values_jobs: (self.plans.range(values).count() + of_values) as u64,
-            debt_jobs: debt_jobs + parked + flushes,
+            debt_jobs: debt_jobs + parked_debts + flushes,
             debt_bytes,
-            jobs: (self.plans.len() + self.parked.len()) as u64
+            jobs: (self.plans.len() + parked().count()) as u64
                 + flushes
                 + u64::from(self.maintenance),
             running: self.running as u64,

@@ -4,6 +4,8 @@
 use std::time::Duration;
 
 use crate::testing::TestDb;
+use frondb_background::jobs::Running;
+use frondb_background::jobs::flush::FlushJob;
 use frondb_background::priority::{FLUSH, TOMBSTONES};
 use frondb_background::{Queue, Task};
 use frondb_commit::Batch;
@@ -18,7 +20,7 @@ use frondb_tree::HintSink;
 use frondb_tree::tombstones::TombstoneCheck;
 use frondb_trunk::plan::{Plan, Planned, Reason, TOMBSTONE_RUN, TRUNCATION_RUN};
 
-use super::{create, open, put_rows};
+use super::{create, open, put, put_rows};
 use crate::options::Options;
 
 fn planned(node: NodeId, priority: u8) -> Planned {
@@ -117,6 +119,23 @@ fn maintenance_is_due_when_a_flush_ends() {
     assert_eq!((work.due().running, work.due().maintenance), (1, false));
     work.end_flush_with_maintenance(&flushed, false);
     assert_eq!((work.due().running, work.due().maintenance), (0, true));
+}
+
+/// A parked flush is one job, although the tree of the flush is in another list, too.
+#[test]
+fn a_parked_flush_counts_once() {
+    let db = open(&MemoryDevice::new()).unwrap();
+    let (tree, background) = (create(&db, "t"), &db.shared().background);
+    put(&db, &tree, "key", Durability::Sync);
+    assert!(background.freeze(&tree.core));
+    let Some(Task::Flush(core)) = background.queue.try_next() else { panic!("no flush is due") };
+    let flush = FlushJob::begin(&background.jobs, &core).unwrap().unwrap();
+    assert_eq!(background.queue.due().debt_jobs, 1);
+    assert!(background.queue.park(Running::Flush(Box::new(flush))).is_none());
+    let due = background.queue.due();
+    assert_eq!((due.debt_jobs, due.jobs, due.running), (1, 1, 0));
+    db.flush().unwrap();
+    assert_eq!(tree.core.version().frozen.len(), 0);
 }
 
 /// Rule 15: a reader's hint about a tombstone run is planned before a long job ends.
