@@ -25,11 +25,11 @@ pub struct VisibleStats {
     /// Entries returned, one for each visible key.
     pub entries_out: u64,
     /// Keys whose newest visible message was a delete, or was hidden by a range delete, and that
-    /// were skipped for that reason (rule 15). Keys whose newest visible message belongs to the
-    /// reader's transaction or its overlay do not count.
+    /// were skipped for that reason (rule 15). Keys that would not have been skipped without the
+    /// writes of the reader's transaction and its overlay do not count, nor do keys whose newest
+    /// visible message is one of these writes.
     pub deletes_passed: u64,
-    /// The same count for keys whose newest visible message belongs to the reader's transaction or
-    /// its overlay.
+    /// The number of other keys that were skipped because of a delete or a range delete.
     pub own_deletes_passed: u64,
     /// Deletes of `deletes_passed` that were skipped since the last returned entry.
     pub deletes_in_a_row: u64,

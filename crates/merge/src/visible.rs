@@ -284,26 +284,39 @@ impl<S: Source> VisibleMerge<S> {
         seq <= self.options.snapshot || seq >= self.seen_from
     }
 
+    /// Whether a range delete hides the merger's entry, which has this SeqNo.
     fn hidden(&mut self, seq: SeqNo) -> bool {
-        let key = self.merger.key();
-        if let Some(own) = &self.options.own {
-            let newest = self.own_range_deletes.newest_covering(key, SeqNo(own.upto)).get();
-            if newest > 0 && seq.get() < own.from.get() + newest {
-                return true;
-            }
-        }
-        self.range_deletes.hides(key, seq, self.options.snapshot)
+        self.hidden_by_own(seq) || self.hidden_by_committed(seq)
     }
 
-    /// Counts a skipped delete. Counts messages above the snapshot, which belong to the reader's
-    /// transaction or its overlay, separately, because they give no reason for a compaction.
-    fn pass_delete(&mut self, seq: SeqNo) {
+    fn hidden_by_own(&mut self, seq: SeqNo) -> bool {
+        let Some(own) = &self.options.own else { return false };
+        let key = self.merger.key();
+        let newest = self.own_range_deletes.newest_covering(key, SeqNo(own.upto)).get();
+        newest > 0 && seq.get() < own.from.get() + newest
+    }
+
+    fn hidden_by_committed(&mut self, seq: SeqNo) -> bool {
+        self.range_deletes.hides(self.merger.key(), seq, self.options.snapshot)
+    }
+
+    /// Whether the merger's entry, a delete or hidden, is deleted only by the reader's transaction
+    /// or its overlay, so that it gives no reason for a compaction.
+    fn is_own_delete(&mut self, seq: SeqNo) -> bool {
+        seq > self.options.snapshot
+            || self.options.own.is_some()
+                && self.merger.kind() != MessageKind::Delete
+                && !self.hidden_by_committed(seq)
+    }
+
+    /// Counts a skipped delete; `is_own` as [`is_own_delete`](Self::is_own_delete) returns it.
+    fn pass_delete(&mut self, is_own: bool) {
         if self.stats.entries_out == 0 && self.first_passed.is_none() {
             let backward = self.options.direction == Direction::Backward;
             let key = if backward { &*self.key } else { self.merger.key() };
             self.first_passed = Some(key.to_vec());
         }
-        if seq > self.options.snapshot {
+        if is_own {
             self.stats.own_deletes_passed += 1;
             return;
         }
@@ -332,12 +345,13 @@ impl<S: Source> VisibleMerge<S> {
             }
             self.decided = true;
             if self.hides && self.hidden(seq) {
-                self.pass_delete(seq);
+                let is_own = self.is_own_delete(seq);
+                self.pass_delete(is_own);
                 continue;
             }
             match self.merger.kind() {
                 MessageKind::Put | MessageKind::PutRef => return Ok(true),
-                MessageKind::Delete => self.pass_delete(seq),
+                MessageKind::Delete => self.pass_delete(seq > self.options.snapshot),
                 MessageKind::Update => {
                     self.gather_forward()?;
                     return Ok(true);
@@ -423,6 +437,8 @@ impl<S: Source> VisibleMerge<S> {
         self.operands.clear();
         // The result of the messages read so far is `operands` applied to `kind` and `value`.
         let mut kind = MessageKind::Delete;
+        // Whether the newest message so far is a delete or hidden, and if so, whether the delete is
+        // an own one.
         let mut deleted = None;
         loop {
             let seq = self.merger.seq();
@@ -430,7 +446,7 @@ impl<S: Source> VisibleMerge<S> {
                 // Messages older than a hidden message are hidden, too, so there is no result to
                 // discard.
                 let is_delete = self.hides && self.hidden(seq) || self.apply_backward(&mut kind);
-                deleted = is_delete.then_some(seq);
+                deleted = is_delete.then(|| self.is_own_delete(seq));
             }
             if !self.take_another()? {
                 break;
@@ -440,8 +456,8 @@ impl<S: Source> VisibleMerge<S> {
                 break;
             }
         }
-        if let Some(seq) = deleted {
-            self.pass_delete(seq);
+        if let Some(is_own) = deleted {
+            self.pass_delete(is_own);
         }
         if self.operands.is_empty() {
             // The usual case: as `resolve`, without copying the value again.

@@ -5,8 +5,9 @@ use crate::history::{
     AppendWithPlus, Extents, History, ListSource, POISON, deal, read_all, reader,
 };
 use frondb_core::prng::Prng;
-use frondb_core::{Direction, ErrorKind, MessageKind, SeqNo, Source};
-use frondb_merge::{Lookup, Merger, VisibleMerge, VisibleValue};
+use frondb_core::range_delete::RangeDeletes;
+use frondb_core::{Direction, ErrorKind, MessageKind, RangeDelete, SeqNo, Source};
+use frondb_merge::{Lookup, Merger, OwnMessages, VisibleMerge, VisibleValue};
 
 const BOTH: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
@@ -135,6 +136,32 @@ fn deletes_that_are_stepped_over_are_counted() {
         let stats = merge.stats();
         assert_eq!((stats.entries_in, stats.entries_out, stats.deletes_passed), (90, 10, 40));
         assert_eq!(stats.deletes_in_a_row, if direction == Direction::Forward { 0 } else { 40 });
+    }
+}
+
+/// A range delete of the reader's transaction gives no reason for a compaction. It does not take
+/// the reason away either: committed deletes below it count as without it.
+#[test]
+fn rows_that_only_an_own_range_delete_hides_are_counted_as_own() {
+    let message = |key: u8, kind| (vec![key], SeqNo(u64::from(key) + 1), kind, Vec::new());
+    let mut messages: Vec<_> = (0..25).map(|key| message(key, MessageKind::Put)).collect();
+    messages.extend((25..30).map(|key| message(key, MessageKind::Delete)));
+    let delete = |lo: u8, hi: u8, seq| {
+        let (lo, hi) = ([lo].into(), Some([hi].into()));
+        RangeDeletes::new([RangeDelete { lo, hi, seq: SeqNo(seq) }])
+    };
+    for direction in BOTH {
+        let mut prng = Prng::new(8);
+        let sources = deal(&messages, 3, direction, &mut prng);
+        let mut options = reader(SeqNo(200), direction, delete(20, 25, 100));
+        let (from, upto) = (SeqNo(1 << 40), 1);
+        let range_deletes = [delete(10, 30, upto)].into();
+        options.own = Some(OwnMessages { from, seen_from: from, upto, range_deletes });
+        let mut merge = VisibleMerge::new(sources, options);
+        while merge.next().unwrap() {}
+        let stats = merge.stats();
+        let passed = (stats.deletes_passed, stats.own_deletes_passed);
+        assert_eq!((stats.entries_out, passed), (10, (10, 10)), "{direction:?}");
     }
 }
 

@@ -31,7 +31,8 @@ impl Walk {
         let EmptyPart { lo, hi, is_first, is_last } = &part;
         let seq = scope.snapshot.seq();
         let has_own = scope.writes().next().is_some();
-        // `own_deletes_passed` does not count entries that a range delete of the transaction hides.
+        // `own_deletes_passed` does not count committed deletes that a range delete of the
+        // transaction hides.
         let are_own =
             |own: &OwnWrites| !own.range_deletes().is_empty() || !own.is_empty_in(lo, Some(hi));
         if !has_own || self.merge.stats().own_deletes_passed == 0 && !scope.writes().any(are_own) {
