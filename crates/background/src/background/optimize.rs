@@ -145,6 +145,12 @@ impl Background {
     fn check_waiting(&self, tree: &Arc<TreeCore>, checks: &mut Checks) -> Result<bool> {
         self.health.check_unpoisoned()?;
         tree.check(tree.engine())?;
+        if self.is_manual() && self.health.full().is_some() {
+            // `gives_up` requires that all work that is due was done before each check.
+            self.try_space();
+            self.run_pending();
+            self.health.check_unpoisoned()?;
+        }
         let Some(full) = self.health.full() else { return Ok(false) };
         // `DiskWait` counts checks at intervals of `CHECK_EVERY`, but a wait also ends at each
         // change of the tree.
@@ -154,9 +160,6 @@ impl Background {
             if self.gives_up(&mut checks.disk) {
                 return Err(full);
             }
-        }
-        if self.is_manual() {
-            self.try_space();
         }
         Ok(true)
     }

@@ -5,7 +5,7 @@ use crate::tree::Tree;
 use frondb_background::jobs::Running;
 use frondb_background::jobs::flush::FlushJob;
 use frondb_background::jobs::merge::{Begun, MergeJob};
-use frondb_background::{Queue, Task, replan};
+use frondb_background::{OptimizeOptions, Queue, Task, replan};
 use frondb_commit::Batch;
 use frondb_commit::Durability;
 use frondb_core::sync::Arc;
@@ -208,4 +208,26 @@ fn no_job_is_parked_while_the_disk_is_full() {
     assert!(work.park(job).is_none());
     db.flush().unwrap();
     assert_eq!(tree.core.version().frozen.len(), 0);
+}
+
+/// Rule 25: in the first attempt on a full disk only work that frees space runs. Like a commit, an
+/// optimize makes a second attempt before it fails. Otherwise it would fail right after a drop.
+#[test]
+fn an_optimize_makes_two_attempts_on_a_full_disk() {
+    let db = open(&MemoryDevice::new()).unwrap();
+    let (tree, background) = (create(&db, "t"), &db.shared().background);
+    put_rows(&db, &tree, 0..300);
+    db.flush().unwrap();
+    (0..250).for_each(|row| delete_row(&db, &tree, row));
+    assert!(background.freeze(&tree.core));
+    let Some(Task::Flush(core)) = background.queue.try_next() else { panic!("no flush is due") };
+    background.perform(Task::Flush(core));
+    assert_eq!(background.queue.due().debt_jobs, 1, "a rewrite that frees space is due");
+    // The disk was full even for the rewrite, until now.
+    for _ in 0..2 {
+        background.fail(&Error::new(ErrorKind::NoSpace, "no space"));
+    }
+    let report = tree.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
+    assert_eq!(report.failed, 0);
+    assert!(tree.get(&299_u64.to_be_bytes()).unwrap().is_some());
 }
