@@ -31,6 +31,4 @@ pub struct VisibleStats {
     pub deletes_passed: u64,
     /// The number of other keys that were skipped because of a delete or a range delete.
     pub own_deletes_passed: u64,
-    /// Deletes of `deletes_passed` that were skipped since the last returned entry.
-    pub deletes_in_a_row: u64,
 }

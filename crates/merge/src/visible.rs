@@ -156,7 +156,6 @@ impl<S: Source> VisibleMerge<S> {
         };
         if matches!(moved, Ok(true)) {
             self.stats.entries_out += 1;
-            self.stats.deletes_in_a_row = 0;
         } else {
             self.ended = true;
         }
@@ -182,7 +181,6 @@ impl<S: Source> VisibleMerge<S> {
             let count = entries.len() as u64;
             self.stats.entries_in += count;
             self.stats.entries_out += count;
-            self.stats.deletes_in_a_row = 0;
         }
         entries
     }
@@ -318,10 +316,9 @@ impl<S: Source> VisibleMerge<S> {
         }
         if is_own {
             self.stats.own_deletes_passed += 1;
-            return;
+        } else {
+            self.stats.deletes_passed += 1;
         }
-        self.stats.deletes_passed += 1;
-        self.stats.deletes_in_a_row += 1;
     }
 
     #[inline]

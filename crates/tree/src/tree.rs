@@ -139,8 +139,6 @@ pub struct TreeCore {
     pub tombstone_search: TombstoneSearch,
     /// Key ranges that are known to have no entry.
     pub empty_ranges: EmptyRanges,
-    /// Deletes that reads have stepped over (rule 15).
-    pub(crate) tombstones_skipped: AtomicU64,
 }
 
 impl TreeCore {
@@ -177,7 +175,6 @@ impl TreeCore {
             prepared_end: 0.into(),
             tombstone_search: TombstoneSearch::default(),
             empty_ranges: EmptyRanges::default(),
-            tombstones_skipped: 0.into(),
         })
     }
 

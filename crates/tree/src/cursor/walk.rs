@@ -11,7 +11,6 @@
 use std::ops::Bound;
 
 use frondb_core::sync::Arc;
-use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Direction, Result, SeqNo, Source};
 use frondb_merge::{OwnMessages, VisibleMerge, VisibleOptions};
 use frondb_trunk::plan::TOMBSTONE_RUN;
@@ -123,7 +122,6 @@ impl Walk {
         }
         if !scope.is_probe {
             scope.context.counters.add_tombstones(new);
-            scope.tree.tombstones_skipped.fetch_add(new, Ordering::Relaxed);
         }
         if passed > TOMBSTONE_RUN {
             self.leaf.hints.request_tombstone_compaction();
