@@ -295,11 +295,10 @@ impl Manifest {
             return Ok(true);
         }
         let (state, mut files) = self.shared.take_lead()?;
-        drop(state);
         // `reserve` allocates once half of the space ahead is used, so half must hold `bytes`.
         files.log.reserve(files.log.end, reserve.max(2 * bytes));
         let left = files.log.reserved_to.saturating_sub(files.log.end);
-        self.shared.end_lead(self.shared.state.lock(), files);
+        self.shared.end_lead(state, files);
         Ok(left >= bytes)
     }
 

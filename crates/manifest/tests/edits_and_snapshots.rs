@@ -4,12 +4,9 @@
 
 mod support;
 
-use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
 
 use frondb_core::ErrorKind;
-use frondb_device::intercept::{Call, Intercepted, Interceptor, Operation, Verdict};
 use frondb_device::{Device, OpenOptions, SharedDevice};
 use frondb_manifest::Manifest;
 use frondb_testkit::faults::Script;
@@ -329,40 +326,4 @@ fn edits_use_the_reserve_when_the_disk_is_full() {
     let (_, recovered) = Manifest::open(device, options()).unwrap();
     let expected: Vec<u64> = (0..logged).chain([1_000_000]).collect();
     assert_eq!(state(&recovered), expected);
-}
-
-/// Longest wait for a thread that should not have to wait.
-const HANG_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Appends an edit to the manifest, in another thread, before the device allocates space.
-#[derive(Debug, Default)]
-struct AppendFirst(Mutex<Option<Manifest>>);
-
-impl Interceptor for AppendFirst {
-    fn before(&self, call: &Call<'_>) -> Verdict {
-        if call.operation != Operation::Allocate {
-            return Verdict::Pass;
-        }
-        let manifest = self.0.lock().unwrap().take();
-        if let Some(manifest) = manifest {
-            let (sender, appended) = channel();
-            std::thread::spawn(move || sender.send(manifest.append(&edit(1)).is_ok()));
-            assert_eq!(appended.recv_timeout(HANG_TIMEOUT), Ok(true), "the append waits");
-        }
-        Verdict::Pass
-    }
-}
-
-/// A file system may need long to allocate space. Commits of other threads append edits meanwhile.
-#[test]
-fn edits_are_appended_while_space_is_allocated() {
-    let interceptor = Arc::new(Intercepted::wrap(memory(), AppendFirst::default()));
-    let device: SharedDevice = Arc::clone(&interceptor) as SharedDevice;
-    let manifest = create(&device).unwrap();
-    *interceptor.0.lock().unwrap() = Some(manifest.clone());
-    assert!(manifest.make_room(64 * 1024).unwrap());
-    assert!(interceptor.0.lock().unwrap().is_none(), "space was allocated");
-    log(&manifest, &edit(2)).unwrap();
-    drop(manifest);
-    assert_eq!(state(&open(&device).unwrap().1), [1, 2]);
 }
