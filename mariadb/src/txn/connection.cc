@@ -29,8 +29,8 @@ bool is_multi_statement(MYSQL_THD thd) {
   return thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN);
 }
 
-/** Returns whether the statement writes, and fires triggers or calls stored functions. The server locks all of their
-    tables before the first of them runs, so the statement's list of tables has what they write. */
+/** Returns whether the statement may write, and the server has added tables to its list: those of triggers, stored
+    functions, cascades or sequences. */
 bool writes_with_routines(MYSQL_THD thd) {
   LEX *lex = thd->lex;
   if (!lex->requires_prelocking()) return false;
@@ -48,8 +48,8 @@ frondb_isolation isolation_of(MYSQL_THD thd) {
     case ISO_READ_COMMITTED: return FRONDB_READ_COMMITTED;
     case ISO_REPEATABLE_READ: return FRONDB_REPEATABLE_READ;
     // A statement that is a transaction of its own and only reads is serializable without locks, since all of its reads
-    // are at one snapshot. One that writes locks the rows that it reads at REPEATABLE READ, too (row_lock_of()), except
-    // the rows that a SELECT of a trigger or stored function reads.
+    // are at one snapshot. One that writes locks the rows that it reads at REPEATABLE READ, too (row_lock_of()), but no
+    // SELECT does, also not one in a trigger or one that calls a function that writes: such statements are SERIALIZABLE.
     default:
       return is_multi_statement(thd) || writes_with_routines(thd) ? FRONDB_SERIALIZABLE : FRONDB_REPEATABLE_READ;
   }

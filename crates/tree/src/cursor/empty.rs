@@ -31,8 +31,8 @@ impl Walk {
         let EmptyPart { lo, hi, is_first, is_last } = &part;
         let seq = scope.snapshot.seq();
         let has_own = scope.writes().next().is_some();
-        // `own_deletes_passed` does not count committed deletes that a range delete of the
-        // transaction hides.
+        // The merge does not count rows in a known-empty range of the transaction that the walk has
+        // skipped, and `is_empty_in` does not see range deletes.
         let are_own =
             |own: &OwnWrites| !own.range_deletes().is_empty() || !own.is_empty_in(lo, Some(hi));
         if !has_own || self.merge.stats().own_deletes_passed == 0 && !scope.writes().any(are_own) {
