@@ -157,7 +157,7 @@ database_options! {
     /// it, for deterministic tests. The default, half of the cores, is at least 2.
     background_threads(threads: usize) -> usize = Self::half_of_the_cores(), 0..=256;
     /// Whether data files bypass the operating system's page cache if the file system supports it,
-    /// so that the memory option covers all caching.
+    /// so that the memory budget covers all caching.
     direct_io(on: bool) -> bool = true;
     /// Disk space reserved for deletes and one merge on a full disk, bytes.
     reserve_bytes(bytes: u64) -> u64 = 24 << 20, 0..=256 << 20;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Written from the source of the library by `cargo xtask pages`: do not edit. Ranges, defaults and texts of its options that
-   are numbers or flags, under the names that frondb_options_set() and frondb_tree_options_set() take, and the levels of
-   its codecs. */
+   Written from the source of the library by `cargo xtask pages`: do not edit. Ranges, defaults and texts of the database's
+   options that plugin/variables.cc sets and of the tree options that are numbers or flags, under the names that
+   frondb_options_set() and frondb_tree_options_set() take, and the levels of the codecs. */
 
 #ifndef FRONDB_ENGINE_OPTION_ROWS_H
 #define FRONDB_ENGINE_OPTION_ROWS_H
@@ -30,7 +30,7 @@ inline constexpr OptionRow log_segment_bytes = {65536, 1073741824, 0, false, "Si
 inline constexpr OptionRow log_compression = {0, 1, 0, false, "Whether log records are compressed with lz4 where that saves at least a tenth. On a fast device, compression takes more time than it saves."};
 inline constexpr OptionRow verify_fast_codecs = {0, 1, 0, false, "Whether blocks and log records of lz4 and of zstd up to level 3 are decoded and compared before they are written, as those of other codecs always are. A block that does not decode is written uncompressed and counted (miscoded_blocks). Adds a seventh to the CPU time of a load."};
 inline constexpr OptionRow background_threads = {0, 256, 0, false, "Number of threads that flush and merge. With 0, this work happens inside the calls that need it, for deterministic tests. The default, half of the cores, is at least 2."};
-inline constexpr OptionRow direct_io = {0, 1, 1, false, "Whether data files bypass the operating system's page cache if the file system supports it, so that the memory option covers all caching."};
+inline constexpr OptionRow direct_io = {0, 1, 1, false, "Whether data files bypass the operating system's page cache if the file system supports it, so that the memory budget covers all caching."};
 inline constexpr OptionRow reserve_bytes = {0, 268435456, 25165824, false, "Disk space reserved for deletes and one merge on a full disk, bytes."};
 inline constexpr OptionRow checkpoint_period = {0, 31536000000, 0, false, "About the longest time between a commit and the flush of its messages from the memtable, so that recovery replays little. 0 means no limit on the time, only the log's limit of twice the write buffer."};
 inline constexpr OptionRow background_bytes_per_second = {0, ~0ULL, 0, false, "The most bytes per second that flushes and merges write; if they fall behind, writers are slowed down. 0 means no limit."};

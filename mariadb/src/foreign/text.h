@@ -29,7 +29,7 @@ std::string quoted_table(MYSQL_THD thd, const std::string &table);
 /** Returns the key of a table that a statement names. */
 std::string key_of(const TABLE_LIST &table);
 
-/** Returns the key of the table that an ALTER statement changes; empty for other statements. */
+/** Returns the key of a statement's first table, which is the one that an ALTER changes; empty if there is none. */
 std::string altered_table(MYSQL_THD thd);
 
 /** Returns the part in parentheses of errors 1451 and 1452. */

@@ -59,7 +59,7 @@ constexpr int AT_START = PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY;
 #define NUMBER(name, flags, text, update, initial, max) \
   unsigned long long name;                              \
   MYSQL_SYSVAR_ULONGLONG(name, name, flags, text, nullptr, update, initial, 0, max, 0)
-/** As NUMBER, with the text, default and largest value of an option of the library. */
+/** As NUMBER, with the text, default and largest value of an option of the library. 0 is its default or no limit. */
 #define NUMBER_OF(name, flags, option, update)                                                              \
   NUMBER(name, flags, database_rows::option.text, update, database_rows::option.initial, database_rows::option.max)
 #define FLAG_OF(name, option)                                                                                      \

@@ -29,13 +29,15 @@ bool is_multi_statement(MYSQL_THD thd) {
   return thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN);
 }
 
-/** Returns whether the statement may write, and the server has added tables to its list: those of triggers, stored
-    functions, cascades or sequences. */
+/** Returns whether the statement may write what others see, and the server has added tables to its list: those of
+    triggers, stored functions, cascades or sequences. All of them are open here. */
 bool writes_with_routines(MYSQL_THD thd) {
   LEX *lex = thd->lex;
   if (!lex->requires_prelocking()) return false;
-  for (const TABLE_LIST *table = lex->query_tables; table; table = table->next_global)
-    if (table->lock_type >= TL_FIRST_WRITE) return true;
+  for (const TABLE_LIST *named = lex->query_tables; named; named = named->next_global) {
+    bool is_temporary = named->table && named->table->s->tmp_table != NO_TMP_TABLE;
+    if (named->lock_type >= TL_FIRST_WRITE && !is_temporary) return true;
+  }
   return false;
 }
 
@@ -49,7 +51,7 @@ frondb_isolation isolation_of(MYSQL_THD thd) {
     case ISO_REPEATABLE_READ: return FRONDB_REPEATABLE_READ;
     // A statement that is a transaction of its own and only reads is serializable without locks, since all of its reads
     // are at one snapshot. One that writes locks the rows that it reads at REPEATABLE READ, too (row_lock_of()), but no
-    // SELECT does, also not one in a trigger or one that calls a function that writes: such statements are SERIALIZABLE.
+    // SELECT does, also not one in a trigger or one that calls a function that writes: these run as SERIALIZABLE.
     default:
       return is_multi_statement(thd) || writes_with_routines(thd) ? FRONDB_SERIALIZABLE : FRONDB_REPEATABLE_READ;
   }

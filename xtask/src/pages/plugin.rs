@@ -18,9 +18,9 @@ const ALIASES: [(&str, &str); 1] = [("block_bytes", "base_block_bytes")];
 const HEAD: &str = "\
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Written from the source of the library by `cargo xtask pages`: do not edit. Ranges, defaults and texts of its options that
-   are numbers or flags, under the names that frondb_options_set() and frondb_tree_options_set() take, and the levels of
-   its codecs. */
+   Written from the source of the library by `cargo xtask pages`: do not edit. Ranges, defaults and texts of the database's
+   options that plugin/variables.cc sets and of the tree options that are numbers or flags, under the names that
+   frondb_options_set() and frondb_tree_options_set() take, and the levels of the codecs. */
 
 #ifndef FRONDB_ENGINE_OPTION_ROWS_H
 #define FRONDB_ENGINE_OPTION_ROWS_H

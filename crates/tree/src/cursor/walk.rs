@@ -113,15 +113,12 @@ impl Walk {
         let (passed, own) = (stats.deletes_passed, stats.own_deletes_passed);
         let (new, new_own) = (passed - self.reported.0, own - self.reported.1);
         self.reported = (passed, own);
-        if new_own > 0 && !scope.is_probe {
-            // The reader's own deletes give no reason for compaction.
-            scope.context.counters.add_tombstones(new_own);
+        if new + new_own > 0 && !scope.is_probe {
+            scope.context.counters.add_tombstones(new + new_own);
         }
+        // The reader's own deletes give no reason for compaction.
         if new == 0 {
             return 0;
-        }
-        if !scope.is_probe {
-            scope.context.counters.add_tombstones(new);
         }
         if passed > TOMBSTONE_RUN {
             self.leaf.hints.request_tombstone_compaction();
