@@ -35,8 +35,25 @@ use crate::support;
 struct Session {
     commands: Sender<String>,
     answers: Receiver<String>,
-    /// Whether a command is running.
-    waits: bool,
+    /// The id under which a command waits, or waited when it was last looked at.
+    waits: Option<u64>,
+    /// The answer of a command that waited, until the script asks for it.
+    answer: Option<String>,
+}
+
+impl Session {
+    /// Whether a command that waited has answered.
+    fn has_answered(&mut self) -> bool {
+        if self.answer.is_none() {
+            self.answer = self.answers.try_recv().ok();
+        }
+        self.answer.is_some()
+    }
+
+    fn wait(&mut self) -> String {
+        self.waits = None;
+        self.answer.take().unwrap_or_else(|| self.answers.recv().unwrap())
+    }
 }
 
 struct World {
@@ -114,34 +131,50 @@ impl World {
                     }
                 }
             });
-            Session { commands, answers, waits: false }
+            Session { commands, answers, waits: None, answer: None }
         });
         if command == "wait" {
-            assert!(session.waits, "{name} does not wait; so far: {shown}");
-            session.waits = false;
-            return session.answers.recv().unwrap();
+            assert!(session.waits.is_some(), "{name} does not wait; so far: {shown}");
+            return session.wait();
         }
-        assert!(!session.waits, "{name} waits");
+        assert!(session.waits.is_none(), "{name} waits; so far: {shown}");
         let known: Vec<u64> = self.db.lock_waits().iter().map(|wait| wait.transaction).collect();
         session.commands.send(command.into()).unwrap();
         loop {
-            match session.answers.recv_timeout(Duration::from_millis(1)) {
+            match self.sessions[name].answers.recv_timeout(Duration::from_millis(1)) {
                 Ok(answer) => return answer,
                 Err(RecvTimeoutError::Disconnected) => panic!("{name} has ended"),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            let id = self.handles.lock().get(name).map(|(id, _)| *id);
-            // A plain batch or an index build waits under a transaction id that belongs to no
-            // session. An id that already waited before the command belongs to another call,
-            // however late that call answers.
-            let others: Vec<u64> = self.handles.lock().values().map(|(id, _)| *id).collect();
-            let is_new = |waiting: &u64| !others.contains(waiting) && !known.contains(waiting);
-            let is_it = |waiting: u64| Some(waiting) == id || id.is_none() && is_new(&waiting);
-            if self.db.lock_waits().iter().any(|wait| is_it(wait.transaction)) {
-                session.waits = true;
+            if let Some(id) = self.wait_of(name, &known) {
+                self.sessions.get_mut(name).unwrap().waits = Some(id);
                 return "waits".into();
             }
         }
+    }
+
+    /// Returns the id under which the session waits for a lock, if it does, and if no call of
+    /// another session is about to end: that could release the lock. `known` are the ids that
+    /// waited before the session's command.
+    fn wait_of(&mut self, name: &str, known: &[u64]) -> Option<u64> {
+        // What has answered before the list is made has released its locks.
+        let others = self.sessions.values_mut().filter(|session| session.waits.is_some());
+        let running: Vec<u64> = others
+            .filter_map(|other| if other.has_answered() { None } else { other.waits })
+            .collect();
+        let waiting: Vec<u64> = self.db.lock_waits().iter().map(|wait| wait.transaction).collect();
+        if !running.iter().all(|id| waiting.contains(id)) {
+            return None;
+        }
+        let handles = self.handles.lock();
+        if let Some((id, _)) = handles.get(name) {
+            return waiting.contains(id).then_some(*id);
+        }
+        // A plain batch or an index build waits under a transaction id that belongs to no session.
+        // An id that already waited before the command belongs to another call, however late that
+        // call answers.
+        let is_session = |id: &u64| handles.values().any(|(other, _)| other == id);
+        waiting.into_iter().find(|id| !is_session(id) && !known.contains(id))
     }
 
     /// Closes and reopens the database. Transactions that are not prepared are rolled back.
