@@ -33,6 +33,10 @@ namespace fron {
 /** Separates the name of a table from the name of a partition. */
 inline constexpr char PARTITION[] = "#P#";
 
+/** Separates the name of a table from the number of a VECTOR index, which the server keeps in a table of its own that
+    has no definition file. */
+inline constexpr char VECTOR_INDEX[] = "#i#";
+
 /** An index of a table. */
 struct IndexRecord {
   /** Number within the table; never reused. */

@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "engine/error_numbers.h"
+#include "engine/server.h"
 
 namespace fron {
 namespace {
@@ -102,7 +103,7 @@ int ha_out_of_memory() { return HA_ERR_OUT_OF_MEM; }
 
 int raise_at_commit(int number) {
   if (number == HA_ERR_DISK_FULL)
-    my_printf_error(ER_DISK_FULL, "Disk got full committing (Errcode: %M)", MYF(ME_ERROR_LOG), number);
+    my_printf_error(ER_DISK_FULL, "Disk got full committing (Errcode: " SHOWN_ERRNO ")", MYF(ME_ERROR_LOG), number);
   else if (number == HA_ERR_ABORTED_BY_USER)
     my_error(ER_QUERY_INTERRUPTED, MYF(0));
   else if (number == HA_ERR_FRONDB)
@@ -114,7 +115,7 @@ int raise_bare(int number, const char *doing) {
   switch (number) {
     case 0: break;
     case HA_ERR_DISK_FULL:
-      my_printf_error(ER_DISK_FULL, "Disk got full: %s (Errcode: %M)", MYF(ME_ERROR_LOG), doing, number);
+      my_printf_error(ER_DISK_FULL, "Disk got full: %s (Errcode: " SHOWN_ERRNO ")", MYF(ME_ERROR_LOG), doing, number);
       break;
     case HA_ERR_LOCK_DEADLOCK: my_error(ER_LOCK_DEADLOCK, MYF(0)); break;
     case HA_ERR_LOCK_WAIT_TIMEOUT: my_error(ER_LOCK_WAIT_TIMEOUT, MYF(0)); break;

@@ -28,6 +28,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/server.h"
 #include "foreign/server_lists.h"
 
 #if __has_include("frondb_layouts.h")
@@ -203,7 +204,7 @@ std::string change_difference() {
 /** Returns "10.11.19" for "10.11.19-MariaDB-log". If the option `version` has replaced that text, by any other, returns
     the version in mysql_version.h: the server loads no plugin that was built for another version. */
 std::string running_version() {
-  std::string version = using_custom_server_version ? MYSQL_SERVER_VERSION : server_version;
+  std::string version = has_custom_version() ? MYSQL_SERVER_VERSION : server_version;
   return version.substr(0, version.find_first_not_of("0123456789."));
 }
 

@@ -18,6 +18,7 @@
 #include "engine/errors.h"
 #include "engine/folder.h"
 #include "engine/log.h"
+#include "handler/costs.h"
 #include "handler/ha_frondb.h"
 #include "inspect/information_schema.h"
 #include "inspect/status.h"
@@ -76,6 +77,7 @@ int init(void *place) {
   set_transaction_hooks(ht);
   set_status_hook(ht);
   set_xa_hooks(ht);
+  set_cost_hook(ht);
   return 0;
 }
 
