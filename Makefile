@@ -49,20 +49,24 @@ soak: linker ## The random tests of test, longer and on new seeds: TIMES= MINUTE
 	@$(call only,TIMES MINUTES SEED)
 	@$(XTASK) soak $(foreach v,TIMES MINUTES SEED,$(if $($v),'$v=$($v)'))
 
-plugin: linker ## Build ha_frondb.so, the storage engine for Debian's MariaDB server
-	@$(XTASK) plugin
+plugin: linker ## Build ha_frondb.so, the storage engine for Debian's MariaDB server: SERVER=10.11 or 11.8
+	@$(call only,SERVER)
+	@$(XTASK) plugin $(if $(SERVER),SERVER=$(SERVER))
 
-server: linker ## Start a private MariaDB server with ENGINE=FronDB, and a client
-	@$(XTASK) server
+server: linker ## Start a private MariaDB server with ENGINE=FronDB, and a client: SERVER=
+	@$(call only,SERVER)
+	@$(XTASK) server $(if $(SERVER),SERVER=$(SERVER))
 
 server-stop: linker ## Stop it
 	@$(XTASK) server-stop
 
-test-mariadb: linker ## Tests of ENGINE=FronDB on private servers (part of test)
-	@$(XTASK) test-mariadb
+test-mariadb: linker ## Tests of ENGINE=FronDB on private servers (part of test): SERVER=
+	@$(call only,SERVER)
+	@$(XTASK) test-mariadb $(if $(SERVER),SERVER=$(SERVER))
 
-test-mariadb-full: linker ## MariaDB's suites that take any engine, with FronDB and with InnoDB (an hour)
-	@$(XTASK) test-mariadb-full
+test-mariadb-full: linker ## MariaDB's suites that take any engine, with FronDB and with InnoDB (an hour): SERVER=
+	@$(call only,SERVER)
+	@$(XTASK) test-mariadb-full $(if $(SERVER),SERVER=$(SERVER))
 
 test-apps: linker ## Schemas of Debian's applications on FronDB and on InnoDB, compared (a minute)
 	@$(XTASK) test-apps

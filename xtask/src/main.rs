@@ -82,14 +82,14 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   sanitize   tests of crates with unsafe code under address sanitizer or valgrind
   shuttle    concurrency tests under the shuttle scheduler
   soak       TIMES= MINUTES= SEED=  the random tests of `test`, longer and on new seeds
-  plugin     build ha_frondb.so for the installed MariaDB server
+  plugin     SERVER=  build ha_frondb.so for the installed MariaDB server, or for another series
   install-plugin  PLUGIN_DIR= BIN_DIR= DESTDIR= FROM= PROGRAMS=  install ha_frondb.so and programs for the installed server
-  server     start a private MariaDB server with the plugin, and a client
+  server     SERVER=  start a private MariaDB server with the plugin, and a client
   server-stop  stop it
-  test-mariadb  all tests that need a server (part of test)
-  test-mariadb-full  suites that work with any engine, with FronDB and InnoDB (an hour)
+  test-mariadb  SERVER=  all tests that need a server (part of test)
+  test-mariadb-full  SERVER=  suites that work with any engine, with FronDB and InnoDB (an hour)
   test-apps  schemas of Debian's applications, with FronDB and InnoDB (a minute)
-  mtr        SUITES= TESTS= ENGINE=  single suites or tests of the server's own
+  mtr        SERVER= SUITES= TESTS= ENGINE=  single suites or tests of the server's own
 ";
 
 fn main() -> ExitCode {
@@ -120,14 +120,18 @@ fn main() -> ExitCode {
             shuttle::compile(rustc, &rest)
         }
         "soak" => soak::run(&rest),
-        "plugin" => mariadb::build(),
+        "plugin" => mariadb::with_server(&command, &rest, mariadb::library, |_| mariadb::build()),
         "install-plugin" => mariadb::install_plugin(&rest),
-        "server" => mariadb::start(),
+        "server" => mariadb::with_server(&command, &rest, mariadb::library, |_| mariadb::start()),
         "server-stop" => mariadb::stop(),
-        "test-mariadb" => mariadb::test(),
-        "test-mariadb-full" => mariadb::test_full(),
+        "test-mariadb" => {
+            mariadb::with_server(&command, &rest, mariadb::build_tests, |_| mariadb::test())
+        }
+        "test-mariadb-full" => {
+            mariadb::with_server(&command, &rest, mariadb::library, |_| mariadb::test_full())
+        }
         "test-apps" => mariadb::test_apps(),
-        "mtr" => mariadb::mtr(&rest),
+        "mtr" => mariadb::with_server(&command, &rest, mariadb::library, mariadb::mtr),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(())

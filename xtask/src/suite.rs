@@ -49,7 +49,8 @@ pub(crate) fn run() -> Result {
 
 /// Builds all tests. Returns a job for each program, and the programs.
 fn tests() -> Result<(Vec<Job>, Vec<Program>)> {
-    let built = programs::build(Cmd::new("cargo", "test --quiet --lib --bins --tests --examples"))?;
+    let built =
+        programs::build("all", Cmd::new("cargo", "test --quiet --lib --bins --tests --examples"))?;
     let tests = built.iter().map(|it| Job::tests("tests", &it.source, 0, it.command("--quiet")));
     let mut jobs: Vec<Job> = tests.collect();
     let name = "documentation tests";

@@ -101,9 +101,9 @@ fn the_recipe_works_on_the_configuration_of_the_distribution() {
     let mut server = Server::create(&folder, options(&recipe)).unwrap();
     server.start().unwrap();
     let mut client = server.connect_to("test").unwrap();
-    // Debian's option files set utf8mb4 and the server's own default is latin1, so the server has
-    // read the files.
-    assert_eq!(client.value("SELECT @@character_set_server").unwrap(), "utf8mb4");
+    // Debian's option files say 10 and the server's own default is 0, so the server has read the
+    // files.
+    assert_eq!(client.number("SELECT @@expire_logs_days = 10").unwrap(), 1);
     client
         .run(["CREATE TABLE t (a INT PRIMARY KEY) ENGINE=FronDB", "INSERT INTO t VALUES (1), (2)"])
         .unwrap();

@@ -57,8 +57,7 @@ pub(crate) fn jobs(built: &[Program]) -> Result<Vec<Job>> {
     }
     let name = "plugin: headers and server";
     jobs.push(Job::tests(name, name, 0, layout_tests(built)?).taking(15.0));
-    let package = Cmd::new("cargo", SERVER_TESTS);
-    for program in programs::build(package)? {
+    for program in server_tests()? {
         let name = format!("server: {}", program.source);
         // The output is shown because it has the number of random tables of each kind, type and
         // collation.
@@ -75,6 +74,21 @@ pub(crate) fn jobs(built: &[Program]) -> Result<Vec<Job>> {
     Ok(jobs)
 }
 
+/// Builds with cargo what [`jobs`] needs.
+pub(crate) fn build() -> Result {
+    plugin::library()?;
+    server_tests()?;
+    tests_of_xtask().map(|_| ())
+}
+
+fn server_tests() -> Result<Vec<Program>> {
+    programs::build("server-tests", Cmd::new("cargo", SERVER_TESTS))
+}
+
+fn tests_of_xtask() -> Result<Vec<Program>> {
+    programs::build("xtask", Cmd::new("cargo", "test --quiet --package xtask --bin xtask"))
+}
+
 /// Returns the command for the tests of `layout.rs`, which are in the test program of xtask.
 fn layout_tests(built: &[Program]) -> Result<Cmd> {
     let of = |programs: &[Program]| {
@@ -84,8 +98,7 @@ fn layout_tests(built: &[Program]) -> Result<Cmd> {
     if let Some(command) = of(built) {
         return Ok(command);
     }
-    let built = programs::build(Cmd::new("cargo", "test --quiet --package xtask --bin xtask"))?;
-    of(&built).ok_or_else(|| "cargo has built no test program of xtask".to_owned())
+    of(&tests_of_xtask()?).ok_or_else(|| "cargo has built no test program of xtask".to_owned())
 }
 
 /// Suites that work with any default engine. All tests must pass, except those with a reason in
