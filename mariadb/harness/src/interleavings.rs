@@ -24,12 +24,24 @@ use crate::server::Server;
 use differences::{Difference, Table};
 use stage::Stage;
 
-/// Isolation levels: names in the table of differences, and names in the server.
-const LEVELS: [(&str, &str); 4] = [
-    ("RU", "READ UNCOMMITTED"),
-    ("RC", "READ COMMITTED"),
-    ("RR", "REPEATABLE READ"),
-    ("SER", "SERIALIZABLE"),
+/// A level at which the scripts run.
+#[derive(Debug, Clone, Copy)]
+struct Level {
+    /// The name in the table of differences.
+    short: &'static str,
+    /// The name in the server.
+    name: &'static str,
+    /// Whether both engines' variables `snapshot_isolation` are ON. The defaults depend on the
+    /// server.
+    snapshot_isolation: bool,
+}
+
+const LEVELS: [Level; 5] = [
+    Level { short: "RU", name: "READ UNCOMMITTED", snapshot_isolation: false },
+    Level { short: "RC", name: "READ COMMITTED", snapshot_isolation: false },
+    Level { short: "RR", name: "REPEATABLE READ", snapshot_isolation: false },
+    Level { short: "SI", name: "REPEATABLE READ", snapshot_isolation: true },
+    Level { short: "SER", name: "SERIALIZABLE", snapshot_isolation: false },
 ];
 
 /// Runs all scripts at all levels on both engines, and compares the differences with the table in
@@ -46,7 +58,7 @@ pub fn run(server: &Server, known: &Path, page: &Path, rewrite: bool) -> Result<
     let table = Table::parse(&text, &read(page)?)?;
     let mut found = Vec::new();
     for script in &scripts {
-        for (short, level) in LEVELS {
+        for level in LEVELS {
             let play = |engine| Stage::new(server, engine, level)?.play(script);
             let (ours, theirs) = std::thread::scope(|threads| {
                 let ours = threads.spawn(|| play("FronDB"));
@@ -57,7 +69,7 @@ pub fn run(server: &Server, known: &Path, page: &Path, rewrite: bool) -> Result<
             });
             for (i, (ours, theirs)) in ours?.into_iter().zip(theirs?).enumerate() {
                 if ours != theirs {
-                    found.push(Difference::new(script, short, i, ours, theirs));
+                    found.push(Difference::new(script, level.short, i, ours, theirs));
                 }
             }
         }
