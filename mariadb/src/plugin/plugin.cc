@@ -108,7 +108,7 @@ maria_declare_plugin(frondb){
     fron::status_variables,
     fron::system_variables(),
     FRONDB_VERSION,
-    MariaDB_PLUGIN_MATURITY_EXPERIMENTAL},
+    MariaDB_PLUGIN_MATURITY_GAMMA},
     FRONDB_SCHEMA_TABLE("FRONDB_TRX", "Transactions of FronDB", fron::init_trx_table),
     FRONDB_SCHEMA_TABLE("FRONDB_LOCKS", "Locks of FronDB's transactions", fron::init_locks_table),
     FRONDB_SCHEMA_TABLE("FRONDB_LOCK_WAITS", "Waits for locks in FronDB", fron::init_lock_waits_table),

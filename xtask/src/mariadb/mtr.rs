@@ -116,8 +116,7 @@ impl Run {
         // mtr turns InnoDB off for tests that do not request it.
         self.arguments.push("--mysqld=--loose-innodb".to_owned());
         if engine != "innodb" {
-            let plugin = ["--plugin-load-add=ha_frondb.so", "--plugin-maturity=experimental"];
-            self.arguments.extend(plugin.map(|option| format!("--mysqld={option}")));
+            self.arguments.push("--mysqld=--plugin-load-add=ha_frondb.so".to_owned());
             // The expected results assume InnoDB's default of autoinc-lock-mode, and that OPTIMIZE
             // copies the table as in InnoDB. verify-fast-codecs makes a release build verify what
             // fast codecs write.

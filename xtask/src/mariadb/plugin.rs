@@ -18,8 +18,7 @@ pub(crate) fn build() -> Result {
     let plugin = plugin()?;
     println!("built {}", plugin.display());
     println!("`make server` tries it. To load it into the installed server:");
-    println!("  cargo xtask install-plugin, then start with");
-    println!("  --plugin-load-add=ha_frondb.so --plugin-maturity=experimental");
+    println!("  cargo xtask install-plugin, then the statement INSTALL SONAME 'ha_frondb'");
     println!("  (mariadb/README.md has the lines for an option file)");
     Ok(())
 }

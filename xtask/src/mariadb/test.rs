@@ -49,6 +49,7 @@ pub(crate) fn fetch() -> Result {
 pub(crate) fn jobs(built: &[Program]) -> Result<Vec<Job>> {
     fetch()?;
     let plugin = plugin::plugin()?;
+    let this = std::env::current_exe().map_err(|e| format!("this program's path: {e}"))?;
     let mut jobs = Vec::new();
     for (name, arguments) in [("codecs", CODEC_ROUNDS), ("errors", ""), ("sessions", "")] {
         let command = Cmd::new(&plugin::test(name)?.display().to_string(), arguments);
@@ -62,7 +63,9 @@ pub(crate) fn jobs(built: &[Program]) -> Result<Vec<Job>> {
         // The output is shown because it has the number of random tables of each kind, type and
         // collation.
         let command = program.command("--quiet --ignored --show-output");
-        let command = command.env("FRONDB_PLUGIN", &plugin.display().to_string());
+        let command = command
+            .env("FRONDB_PLUGIN", &plugin.display().to_string())
+            .env("FRONDB_XTASK", &this.display().to_string());
         jobs.push(Job::tests("plugin: servers", &name, 0, command).taking(15.0).shown());
     }
     let tree = mtr::tree_with(&plugin)?;
