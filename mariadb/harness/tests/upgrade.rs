@@ -142,3 +142,35 @@ fn data_of_earlier_versions_is_served() {
         client.run(["DROP DATABASE kept"]).unwrap();
     }
 }
+
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn data_of_a_newer_series_of_the_server_is_refused() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("newer-series");
+    let options = Options::new().plugin_from_environment().set("frondb=FORCE");
+    let mut server = Server::start_fresh(&folder, options).unwrap();
+    server.connect_to("test").unwrap().run(["CREATE TABLE t (a INT) ENGINE=FronDB"]).unwrap();
+    server.stop().unwrap();
+    let used_by = |series: u64| {
+        let db = server.data().join("#sql-frondb");
+        let db = frondb::Db::open(db, frondb::Options::new()).unwrap();
+        let counters = db.open_tree("mariadb/counters").unwrap();
+        let used = counters.get("server").unwrap().unwrap();
+        counters.put("server", series.to_le_bytes()).unwrap();
+        db.close().unwrap();
+        u64::from_le_bytes(used.try_into().unwrap())
+    };
+    let own = used_by(9907);
+    server.start().unwrap_err();
+    let log = server.log().unwrap();
+    let shown = format!("{}.{}", own / 100, own % 100);
+    let refusal = format!("MariaDB 99.7 has used the data, and this server is {shown}: ");
+    assert!(log.contains(&refusal), "{log}");
+    // Nothing has changed, so the newer server still finds its data. So does this one, after an
+    // older one has used the data.
+    assert_eq!(used_by(own - 1), 9907);
+    server.start().unwrap();
+    assert_eq!(server.connect_to("test").unwrap().number("SELECT count(*) FROM t").unwrap(), 0);
+    server.stop().unwrap();
+    assert_eq!(used_by(own), own);
+}
