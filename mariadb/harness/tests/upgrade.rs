@@ -151,9 +151,9 @@ fn data_of_a_newer_series_of_the_server_is_refused() {
     let mut server = Server::start_fresh(&folder, options).unwrap();
     server.connect_to("test").unwrap().run(["CREATE TABLE t (a INT) ENGINE=FronDB"]).unwrap();
     server.stop().unwrap();
+    let database = server.data().join("#sql-frondb");
     let used_by = |series: u64| {
-        let db = server.data().join("#sql-frondb");
-        let db = frondb::Db::open(db, frondb::Options::new()).unwrap();
+        let db = frondb::Db::open(&database, frondb::Options::new()).unwrap();
         let counters = db.open_tree("mariadb/counters").unwrap();
         let used = counters.get("server").unwrap().unwrap();
         counters.put("server", series.to_le_bytes()).unwrap();

@@ -156,9 +156,10 @@ fn enter(server: &Server, name: &str, args: &[String]) -> Result {
     let program = std::env::current_exe().map_err(|e| format!("this program's path: {e}"))?;
     // The build output is elsewhere than in the checkout if CARGO_TARGET_DIR says so.
     let shared = [root().to_owned(), target_folder()].map(|path| path.display().to_string());
-    let command = Cmd::new("unshare", "--mount --propagation private sh -c")
-        .arg(ENTER)
-        .arg("enter")
+    let script = folder_of(&server.series).join("enter.sh");
+    fs::write(&script, ENTER).map_err(|e| format!("{}: {e}", script.display()))?;
+    let command = Cmd::new("unshare", "--mount --propagation private sh")
+        .arg(&script.display().to_string())
         .arg(&folder_of(&server.series).join("root").display().to_string())
         .arg(&program.display().to_string())
         .arg(name);
