@@ -56,6 +56,7 @@ const FOLDER: &str = "docs/figures";
 const HERITAGE: &str = "docs/heritage.md";
 const BENCHMARKS: &str = "docs/benchmarks.md";
 const README: &str = "README.md";
+const CHOOSING: &str = "docs/choosing.md";
 const VARIABLES: &[&str] = &["RENDER", "SCALE", "DIR", "STEPS"];
 
 /// `cargo xtask report`: measures unless RENDER=1, then writes the pages and the charts.
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &[String]) -> Result {
     match missing.is_empty() {
         true => write(benchmarks(&results)?)?,
         false => println!(
-            "did not write {BENCHMARKS} and {README}, since some steps have no figures: `make report STEPS={missing}`"
+            "did not write {BENCHMARKS}, {README} and {CHOOSING}, since some steps have no figures: `make report STEPS={missing}`"
         ),
     }
     measured
@@ -117,8 +118,8 @@ fn heritage(results: &Results) -> Vec<(PathBuf, String)> {
     files
 }
 
-/// Renders path and text of benchmarks.md and README.md: of neither if a step has no figures, and
-/// not of README.md after a trial.
+/// Renders path and text of benchmarks.md, README.md and choosing.md: of none if a step has no
+/// figures, and only of benchmarks.md after a trial.
 fn benchmarks(results: &Results) -> Result<Vec<(PathBuf, String)>> {
     let mut files = Vec::new();
     if bench_page::unmeasured(results).is_empty() {
@@ -127,6 +128,9 @@ fn benchmarks(results: &Results) -> Result<Vec<(PathBuf, String)>> {
         if results.scale() >= 1.0 {
             let readme = bench_page::readme(results, &read(&root().join(README))?);
             files.push((PathBuf::from(README), readme.map_err(|e| format!("{README}: {e}"))?));
+            let choosing = bench_page::choosing(results, &read(&root().join(CHOOSING))?);
+            let choosing = choosing.map_err(|e| format!("{CHOOSING}: {e}"))?;
+            files.push((PathBuf::from(CHOOSING), choosing));
         }
     }
     Ok(files)
@@ -150,7 +154,7 @@ mod tests {
             let files = benchmarks(&invented.results()).unwrap().into_iter();
             files.map(|(path, _)| path.display().to_string()).collect::<Vec<_>>()
         };
-        assert_eq!(written(&invented), [BENCHMARKS, README]);
+        assert_eq!(written(&invented), [BENCHMARKS, README, CHOOSING]);
         invented.run["steps"][0]["scale"] = 0.01.into();
         assert_eq!(written(&invented), [BENCHMARKS]);
         invented.run["steps"].as_array_mut().unwrap().pop();
