@@ -1,9 +1,8 @@
-//! docs/operating/errors.md: the kinds of errors, with what to do, from four sources.
+//! docs/operating/errors.md: the kinds of errors, with what to do, from three sources.
 //!
 //! | column | source |
 //! |---|---|
 //! | kind, what to do | the comments of `ErrorKind` |
-//! | C | the name of the kind, which [`constant`] changes to that of the constant |
 //! | exit code | the command's table of exit codes |
 //! | MariaDB | the plugin's table of the server's numbers, and [`IN_SQL`] |
 
@@ -34,12 +33,12 @@ const HEAD: &str = "\
 Written from the source by `cargo xtask pages`: do not edit it, change the comments of `ErrorKind`.
 
 Every error has a kind, which says what to do, and a message, which says what happened, to which object. `Error::kind`
-returns the kind in Rust, `frondb_error_kind()` in C; the command `frondb` exits with the [code](command-line.md#exit-codes)
-of the kind; a MariaDB server reports the number, and for 1296 the message. [Troubleshooting](troubleshooting.md) begins with
-what you see.
+returns the kind in Rust, `frondb_error_kind()` in C, where `NoSpace` is `FRONDB_NO_SPACE`; the command `frondb` exits with
+the [code](command-line.md#exit-codes) of the kind; a MariaDB server reports the number, and for 1296 the message.
+[Troubleshooting](troubleshooting.md) begins with what you see.
 
-| kind | what to do | C | exit code | MariaDB |
-|---|---|---|---|---|
+| kind | what to do | exit code | MariaDB |
+|---|---|---|---|
 ";
 
 /// Returns the page. The sources are the files [`KINDS`], [`EXIT_CODES`] and [`NUMBERS`].
@@ -47,13 +46,11 @@ pub(super) fn page(kinds: &str, exit_codes: &str, numbers: &str) -> String {
     let mut page = HEAD.to_owned();
     for Item { doc, code } in items(kinds, "pub enum ErrorKind {") {
         let kind = code.trim_end_matches(',');
-        let constant = constant(kind);
         let cells = [
             format!("`{kind}`"),
             doc,
-            format!("`{constant}`"),
             exit_code(exit_codes, kind).unwrap_or_default(),
-            in_sql(numbers, &constant).unwrap_or_default().to_owned(),
+            in_sql(numbers, &constant(kind)).unwrap_or_default().to_owned(),
         ];
         page.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
@@ -104,7 +101,7 @@ mod tests {
         let codes = "EXIT_CODES: &[(u8, &str, &str)] = &[\n (4, \"Busy, Io\", \"x\"),\n (\n 5,\n \"NoSpace\",\n \"y\"),\n];";
         let numbers = "    HA_ERR_DISK_FULL,   // FRONDB_NO_SPACE: always\n";
         let page = page(kinds, codes, numbers);
-        let row = "| `NoSpace` | It is full: free space. | `FRONDB_NO_SPACE` | 5 | 1021 |\n";
+        let row = "| `NoSpace` | It is full: free space. | 5 | 1021 |\n";
         assert!(page.ends_with(row), "{page}");
         assert_eq!(exit_code(codes, "Io").as_deref(), Some("4"));
         assert_eq!(in_sql(numbers, "FRONDB_IO"), None);
