@@ -17,6 +17,7 @@
 //! | [`fuzz_entries`] | the decoders that the fuzzers call |
 //! | [`docs`] | checks the documentation of the library |
 //! | [`pages`] | pages for operators, written from the source |
+//! | [`markdown`] | links and blocks of code of pages |
 //! | [`site`] | builds the documentation site |
 //! | [`report`](mod@report) | measures all figures of benchmarks.md, heritage.md and README.md; writes them |
 //! | [`step`] | runs commands |
@@ -43,6 +44,7 @@ mod install;
 mod install_c;
 mod layers;
 mod mariadb;
+mod markdown;
 mod modules;
 mod pages;
 mod pool;

@@ -15,11 +15,12 @@ mod html;
 mod stage;
 
 use std::fs;
-use std::path::Path;
 
 use crate::step::Cmd;
 use crate::workspace::target_folder;
 use crate::{Result, install, report};
+
+use stage::failed;
 
 const MDBOOK: &str = "0.5.4";
 const FEATURES: &str = "--no-default-features --features search";
@@ -40,8 +41,4 @@ pub(crate) fn build() -> Result {
     report("site", html::check(&site))?;
     println!("{}", site.join("index.html").display());
     Ok(())
-}
-
-fn failed(doing: &str, path: &Path, error: std::io::Error) -> String {
-    format!("cannot {doing} {}: {error}", path.display())
 }

@@ -28,9 +28,7 @@ mod source;
 use crate::workspace::{SourceFile, root, rust_files_below};
 use crate::{Result, mariadb, pages, report};
 
-pub(crate) use contents::{CONTENTS, pages_of_contents};
-pub(crate) use examples::{Fence, fences_of};
-pub(crate) use links::{Link, links_of, normal};
+pub(crate) use contents::{CONTENTS, Listed, pages_of_contents};
 pub(crate) use source::code_of_line;
 
 /// Returns all deviations from the rules, one sentence each, with file and line.

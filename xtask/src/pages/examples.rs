@@ -2,7 +2,7 @@
 //! are compiled and run as tests. The lines that rustdoc hides are left out.
 
 use crate::Result;
-use crate::tidy::{Fence, fences_of};
+use crate::markdown::{Fence, fences_of};
 use crate::workspace::{read, root};
 
 /// Pages with the sources of their blocks of Rust: a file, and the number of the example in it.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::Result;
-use crate::tidy::normal;
+use crate::markdown::normal;
 use crate::workspace::{SourceFile, files_below, root};
 
 /// Finds links that lead nowhere.

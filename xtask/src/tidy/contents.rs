@@ -5,9 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::Result;
+use crate::markdown::{Link, links_of, normal};
 use crate::workspace::{SourceFile, markdown_files, read, root};
-
-use super::links::{Link, links_of, normal};
 
 pub(crate) const CONTENTS: &str = "docs/README.md";
 /// Old decisions, which no page needs.
@@ -19,19 +18,26 @@ pub(super) fn check() -> Result<Vec<String>> {
     Ok(compare(&markdown_files()?, &listed))
 }
 
-fn compare(pages: &[SourceFile], listed: &[PathBuf]) -> Vec<String> {
+fn compare(pages: &[SourceFile], listed: &[Listed]) -> Vec<String> {
     let wanted = pages.iter().filter(|it| it.path != CONTENTS && !it.path.starts_with(LEFT_OUT));
-    let times = |page: &SourceFile| listed.iter().filter(|it| **it == *page.path).count();
+    let times = |page: &SourceFile| listed.iter().filter(|it| it.path == *page.path).count();
     let wrong = wanted.filter(|page| times(page) != 1);
     wrong.map(|page| format!("{}: is {} times in {CONTENTS}", page.path, times(page))).collect()
 }
 
-/// Returns the contents with paths from the root, and these paths in their order.
-pub(crate) fn pages_of_contents() -> Result<(String, Vec<PathBuf>)> {
+/// A line of the contents.
+pub(crate) struct Listed {
+    /// The path from the root.
+    pub(crate) path: PathBuf,
+    pub(crate) title: String,
+}
+
+/// Returns the contents with paths from the root, and its lines.
+pub(crate) fn pages_of_contents() -> Result<(String, Vec<Listed>)> {
     Ok(with_paths(&read(&root().join(CONTENTS))?))
 }
 
-fn with_paths(contents: &str) -> (String, Vec<PathBuf>) {
+fn with_paths(contents: &str) -> (String, Vec<Listed>) {
     let folder = Path::new(CONTENTS).parent().unwrap_or(Path::new(""));
     let (mut out, mut at, mut pages) = (String::new(), 0, Vec::new());
     for Link { label, target, place } in links_of(contents) {
@@ -39,7 +45,7 @@ fn with_paths(contents: &str) -> (String, Vec<PathBuf>) {
         out.push_str(&contents[at..place.start]);
         out.push_str(&format!("[{label}]({})", path.display()));
         at = place.end;
-        pages.push(path);
+        pages.push(Listed { path, title: label.to_owned() });
     }
     out.push_str(&contents[at..]);
     (out, pages)

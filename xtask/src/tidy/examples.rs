@@ -10,13 +10,12 @@
 //! | `ini`, `toml` | [`OTHER`] |
 //! | `text` | nothing: output, drawings, formats |
 
-use std::ops::Range;
-
 use crate::Result;
+use crate::markdown::{Fence, fences_of};
 use crate::pages::has_examples;
 use crate::workspace::{SourceFile, files_below, read, root};
 
-use super::contents::pages_of_contents;
+use super::contents::{Listed, pages_of_contents};
 
 /// Other languages and commands, the page on which they stand, and the test that runs them there.
 const OTHER: &[(&str, &str, &str)] = &[
@@ -44,33 +43,6 @@ const OTHER: &[(&str, &str, &str)] = &[
     ("smartctl", "docs/operating/devices.md", "crates/cli/tests/command/pages.rs"),
 ];
 
-/// A block of code.
-pub(crate) struct Fence<'a> {
-    pub(crate) language: &'a str,
-    pub(crate) text: &'a str,
-    /// Where the text stands in the page.
-    pub(crate) place: Range<usize>,
-}
-
-/// Returns the blocks of code of a page.
-pub(crate) fn fences_of(page: &str) -> Vec<Fence<'_>> {
-    let (mut found, mut open, mut at) = (Vec::new(), None, 0);
-    for line in page.split_inclusive('\n') {
-        if let Some(language) = line.trim().strip_prefix("```") {
-            open = match open {
-                None => Some((language, at + line.len())),
-                Some((language, start)) => {
-                    let place = start..at;
-                    found.push(Fence { language, text: &page[place.clone()], place });
-                    None
-                }
-            };
-        }
-        at += line.len();
-    }
-    found
-}
-
 /// Finds examples that no test runs.
 pub(super) fn check() -> Result<Vec<String>> {
     let mut programs = files_below(&root().join("crates/capi/examples"), "c")?;
@@ -82,7 +54,7 @@ pub(super) fn check() -> Result<Vec<String>> {
             findings.push(format!("{test}: is missing; it runs `{language}` of {page}"));
         }
     }
-    for path in pages_of_contents()?.1 {
+    for Listed { path, .. } in pages_of_contents()?.1 {
         let page = path.to_string_lossy().into_owned();
         // A page that does not exist is a dead link of the contents.
         let Ok(text) = read(&root().join(&path)) else { continue };
