@@ -78,7 +78,7 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   report     RENDER= SCALE= DIR= STEPS=  measure the figures of docs/benchmarks.md, docs/heritage.md and README.md, and write them
   fuzz       TARGET= SECONDS=  fuzz the decoders
   fuzz-targets  write the files of fuzz/ from the crates' fuzz entries
-  pages      write docs/operating/options.md and status.md from the source
+  pages      write options.md, status.md and errors.md from the source, and the Rust on all pages
   docs       check the pages of `cargo doc` for links that lead nowhere
   site       build the documentation site and check its links
   header     write crates/capi/include/frondb.h from the source

@@ -7,6 +7,7 @@
 //!   commands  runs them   kept in the repository  look-ups  |    rows and bars      heritage.md
 //!                                                           +--> bench_page
 //!                                                                sections           benchmarks.md,
+//!                                                                                   choosing.md,
 //!                                                                                   README.md
 //! ```
 //! | module | what it does |
@@ -16,7 +17,7 @@
 //! | [`machine`] | describes the machine and the commit |
 //! | [`results`], [`measured`] | reads the JSON files; a figure that is missing has a reason |
 //! | [`text`] | figures as text |
-//! | [`bench_page`](mod@bench_page) | benchmarks.md: FronDB and other engines; README.md's figures |
+//! | [`bench_page`](mod@bench_page) | benchmarks.md: FronDB and other engines; figures of README.md and choosing.md |
 //! | [`claims`], [`claim`] | the rows of heritage.md: a claim, TokuDB's figure, FronDB's figure |
 //! | [`charts`], [`bars`], [`scale`] | what the charts show, how a chart is drawn, and its axis |
 //! | [`page`], [`summary`] | heritage.md, and the ratios at its top |
@@ -25,8 +26,8 @@
 //! pages without measuring, and [`check`], a part of tidy, demands that the committed pages are
 //! those that the committed JSON files give. The source itself has only the documents' figures, and
 //! the figures of two workloads that take too long for a run (`bench_page/page.rs`). If a step of
-//! benchmarks.md has no figures, benchmarks.md and README.md stay as they are; after a trial with a
-//! SCALE below 1, README.md does.
+//! benchmarks.md has no figures, benchmarks.md, choosing.md and README.md stay as they are; after a
+//! trial with a SCALE below 1, the latter two do.
 
 mod bars;
 mod bench_page;
