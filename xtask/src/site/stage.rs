@@ -16,8 +16,9 @@ use crate::markdown::{Link, links_of, normal};
 use crate::tidy::{CONTENTS, Listed, pages_of_contents};
 use crate::workspace::{read, root};
 
-/// The settings and the style of the site.
-const SETTINGS: &str = "docs/site";
+/// The files of docs/site, and where mdBook looks for them.
+const SETTINGS: [(&str, &str); 3] =
+    [("book.toml", "book.toml"), ("site.css", "site.css"), ("favicon.svg", "theme/favicon.svg")];
 /// Files that browsers show or run.
 const SHOWN: [&str; 2] = ["svg", "json"];
 
@@ -34,8 +35,8 @@ pub(super) fn stage(book: &Path) -> Result {
             copy(&root().join(from), &source.join(to))?;
         }
     }
-    for name in ["book.toml", "site.css"] {
-        copy(&root().join(SETTINGS).join(name), &book.join(name))?;
+    for (name, to) in SETTINGS {
+        copy(&root().join("docs/site").join(name), &book.join(to))?;
     }
     Ok(())
 }
