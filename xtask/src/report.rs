@@ -113,7 +113,7 @@ fn write(files: Vec<(PathBuf, String)>) -> Result {
 fn heritage(results: &Results) -> Vec<(PathBuf, String)> {
     let charts = charts::all(results);
     let mut files = vec![(PathBuf::from(HERITAGE), page::page(results, &charts))];
-    for chart in &charts {
+    for chart in charts.iter().chain([&charts::engines(results)]) {
         files.push((Path::new(FOLDER).join(chart.file_name()), chart.svg()));
     }
     files
