@@ -5,7 +5,7 @@ CARGO ?= cargo
 XTASK  = $(CARGO) run --quiet --package xtask --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench report fuzz audit sanitize shuttle soak plugin server server-stop test-mariadb test-mariadb-full test-apps linker
+.PHONY: help run test docs bench report fuzz audit sanitize shuttle soak plugin server server-stop test-mariadb test-mariadb-full test-apps linker
 
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -15,6 +15,9 @@ run: linker ## Main job of the embedded engine: load, query, report with a chart
 
 test: linker ## All checks: format, layers, modules, tidy, lints, all tests (under 8 minutes once built)
 	@$(XTASK) test
+
+docs: linker ## Build the documentation site, target/site/index.html, and check its links
+	@$(XTASK) site
 
 # Make ignores a misspelt variable, and the benchmark would run for an hour with the wrong settings.
 # $(call only,NAMES) stops if the command line sets any other variable.

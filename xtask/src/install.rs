@@ -99,12 +99,27 @@ pub(crate) fn path_with_tools() -> String {
 /// program if there is one, otherwise builds `version` into `target/tools`.
 pub(crate) fn cargo_tool(name: &str, version: &str, features: &str) -> Result {
     let package = format!("cargo-{name}");
-    if on_path(&package) || tools_bin().join(&package).is_file() {
+    if on_path(&package) {
         return Ok(());
+    }
+    tool_in(&tools(), &package, version, features).map(drop)
+}
+
+/// Builds `version` of a program of crates.io into `target/tools`, unless it is there. Returns its
+/// path. The version is part of the path, so a new version is built anew.
+pub(crate) fn pinned_tool(package: &str, version: &str, features: &str) -> Result<PathBuf> {
+    tool_in(&tools().join(version), package, version, features)
+}
+
+fn tool_in(folder: &Path, package: &str, version: &str, features: &str) -> Result<PathBuf> {
+    let program = folder.join("bin").join(package);
+    if program.is_file() {
+        return Ok(program);
     }
     eprintln!("{package} is missing: building {version} below target/ (takes some minutes)");
     let args = format!("install {package} --version {version} --locked {features} --root");
-    Cmd::new("cargo", &args).arg(&tools().to_string_lossy()).run().map_err(|e| {
+    Cmd::new("cargo", &args).arg(&folder.to_string_lossy()).run().map_err(|e| {
         format!("{package} {version} could not be installed, so this was NOT checked: {e}")
-    })
+    })?;
+    Ok(program)
 }

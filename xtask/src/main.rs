@@ -17,6 +17,8 @@
 //! | [`fuzz_entries`] | the decoders that the fuzzers call |
 //! | [`docs`] | checks the documentation of the library |
 //! | [`pages`] | pages for operators, written from the source |
+//! | [`markdown`] | links and blocks of code of pages |
+//! | [`site`] | builds the documentation site |
 //! | [`report`](mod@report) | measures all figures of benchmarks.md, heritage.md and README.md; writes them |
 //! | [`step`] | runs commands |
 //! | [`pool`] | runs several jobs at once |
@@ -42,6 +44,7 @@ mod install;
 mod install_c;
 mod layers;
 mod mariadb;
+mod markdown;
 mod modules;
 mod pages;
 mod pool;
@@ -49,6 +52,7 @@ mod programs;
 mod report;
 mod sanitize;
 mod shuttle;
+mod site;
 mod soak;
 mod step;
 mod stripped;
@@ -74,8 +78,9 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   report     RENDER= SCALE= DIR= STEPS=  measure the figures of docs/benchmarks.md, docs/heritage.md and README.md, and write them
   fuzz       TARGET= SECONDS=  fuzz the decoders
   fuzz-targets  write the files of fuzz/ from the crates' fuzz entries
-  pages      write docs/operating/options.md and status.md from the source
+  pages      write options.md, status.md and errors.md from the source, and the Rust on all pages
   docs       check the pages of `cargo doc` for links that lead nowhere
+  site       build the documentation site and check its links
   header     write crates/capi/include/frondb.h from the source
   install-c  PREFIX= DESTDIR= FROM=  install the C library, its header and frondb.pc
   audit      licences, bans and sources of all dependencies
@@ -111,6 +116,7 @@ fn main() -> ExitCode {
         "fuzz-targets" => fuzz::write_targets(),
         "pages" => pages::write(),
         "docs" => docs::check(),
+        "site" => site::build(),
         "header" => install_c::header(),
         "install-c" => install_c::run(&rest),
         "audit" => audit::run(),

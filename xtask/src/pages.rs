@@ -1,10 +1,9 @@
 //! Generates pages for operators from the source. docs/operating/options.md comes from the builders
 //! of `Options`, `TreeOptions` and `TransactionOptions` and the fields of `BulkOptions`;
-//! docs/operating/status.md from the structs of statistics; the examples in README.md from the
-//! library's own examples, which are compiled and run as tests. Tables have the first paragraph of
-//! each comment; the library's documentation has all of it. [`rows`] reads ranges and defaults.
-//! [`plugin`] writes ranges and defaults for the MariaDB plugin, as C++ and in its page of
-//! variables.
+//! docs/operating/status.md from the structs of statistics. Tables have the first paragraph of each
+//! comment; the library's documentation has all of it. [`rows`] reads ranges and defaults.
+//! [`plugin`] writes ranges and defaults for the MariaDB plugin, as C++ and in its page of variables;
+//! [`errors`] the page of errors, and [`mod@examples`] the Rust on all pages.
 //!
 //! `cargo xtask pages` writes the pages. [`check`], a part of tidy, demands that the pages are up
 //! to date, and that no cell of a table is too long to read.
@@ -18,6 +17,8 @@
 //! ```
 
 mod codecs;
+mod errors;
+mod examples;
 mod items;
 mod plugin;
 mod rows;
@@ -28,11 +29,10 @@ use crate::Result;
 use crate::workspace::{read, root};
 
 use codecs::{CodecRow, codec_rows};
+pub(crate) use examples::has_examples;
 use items::{Item, items};
 use rows::OptionRow;
 
-/// The sources of README.md's examples, in the order of README.md.
-const EXAMPLES: [&str; 2] = ["crates/frondb/src/lib.rs", "crates/frondb/src/transaction.rs"];
 const BUILDERS: &str = "crates/frondb/src/options.rs";
 const TREE_BUILDERS: &str = "crates/records/src/options.rs";
 const TRANSACTION_BUILDERS: &str = "crates/txn/src/options.rs";
@@ -102,7 +102,7 @@ fn long_cells(page: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Generates path and text of each page.
-fn pages() -> Result<[(&'static str, String); 5]> {
+fn pages() -> Result<Vec<(&'static str, String)>> {
     let source = |path: &str| read(&root().join(path));
     let builders = source(BUILDERS)?;
     let (stats, recovery) = (source(STATS)?, source(RECOVERY)?);
@@ -152,9 +152,11 @@ fn pages() -> Result<[(&'static str, String); 5]> {
     section(&mut status, "A tree: `TreeStats`", columns, &items(&stats, "pub struct TreeStats {"));
     let recovered = items(&recovery, "pub struct Recovery {");
     section(&mut status, "What an open found: `Recovery`", columns, &recovered);
-    let [library, transaction] = EXAMPLES;
-    let examples = [example(&source(library)?), example(&source(transaction)?)];
-    let readme = with_examples(&source("README.md")?, &examples)?;
+    let errors = errors::page(
+        &source(errors::KINDS)?,
+        &source(errors::EXIT_CODES)?,
+        &source(errors::NUMBERS)?,
+    );
     let variables = source(plugin::VARIABLES)?;
     let rows_in_sql = plugin::rows_of_variables(&variables, &database_rows);
     let variables_page = plugin::with_options(
@@ -163,13 +165,15 @@ fn pages() -> Result<[(&'static str, String); 5]> {
         (&table_options, &tree_rows),
         &codecs,
     )?;
-    Ok([
+    let mut pages = examples::pages()?;
+    pages.extend([
         ("docs/operating/options.md", options),
         ("docs/operating/status.md", status),
-        ("README.md", readme),
+        (errors::PAGE, errors),
         (plugin::ROWS, plugin::rows_as_cpp(&rows_in_sql, &tree_rows, &codecs)),
         (plugin::VARIABLES_PAGE, variables_page),
-    ])
+    ]);
+    Ok(pages)
 }
 
 /// Reads the rows of a table of options. `constants` is the source with the constants that the
@@ -187,47 +191,6 @@ fn transaction_sections(page: &mut String, builders: &str) {
         ("A transaction's cursor: `TransactionCursorOptions`", "impl TransactionCursorOptions {"),
     ] {
         section(page, title, columns, &split(items(builders, scope), is_option).0);
-    }
-}
-
-/// Returns the first example in the comments of a source file, without the lines that rustdoc
-/// hides.
-fn example(source: &str) -> String {
-    let comments = source
-        .lines()
-        .map(str::trim_start)
-        .filter_map(|line| line.strip_prefix("//!").or_else(|| line.strip_prefix("///")));
-    let mut example = String::new();
-    // The language of the open code block; empty for an example.
-    let mut open = None;
-    for line in comments {
-        match (open, line.strip_prefix(" ```")) {
-            (None, Some(kind)) => open = Some(kind),
-            (Some(""), Some(_)) => break,
-            (Some(_), Some(_)) => open = None,
-            (Some(""), None) if !line.starts_with(" # ") => {
-                example.push_str(line.strip_prefix(' ').unwrap_or_default());
-                example.push('\n');
-            }
-            _ => {}
-        }
-    }
-    example
-}
-
-/// Returns `page` with its blocks of Rust replaced by the examples, one after the other.
-fn with_examples(page: &str, examples: &[String]) -> Result<String> {
-    let mut parts = page.split("```rust\n");
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    let mut left = examples.iter();
-    for part in parts {
-        let example = left.next().ok_or("README.md has a block of Rust without an example")?;
-        let (_, after) = part.split_once("```\n").ok_or("README.md has an open block of Rust")?;
-        out.push_str(&format!("```rust\n{example}```\n{after}"));
-    }
-    match left.next() {
-        None => Ok(out),
-        Some(_) => Err("README.md has fewer blocks of Rust than examples".to_owned()),
     }
 }
 
@@ -256,18 +219,5 @@ mod tests {
         let long = "x".repeat(CELL_CHARS_MAX + 1);
         let page = format!("{long}\n| a | b |\n| `c` | {long} |\n| {} |\n", &long[1..]);
         assert_eq!(long_cells(&page).collect::<Vec<_>>(), [long.as_str()]);
-    }
-
-    #[test]
-    fn the_examples_are_the_librarys_without_hidden_lines() {
-        let library =
-            "//! Head.\n//!\n//! ```\n//! use x;\n//!\n//! # fn main() {\n//! y()\n//! ```\n";
-        let of_type = "//! ```text\n//! x\n//! ```\nuse z;\n    /// ```\n    /// z()\n    /// ```\n    fn z() {}\n";
-        let examples = [example(library), example(of_type)];
-        let page = "Look:\n```rust\nold\n```\nThat was it.\n```rust\n```\n";
-        let expected = "Look:\n```rust\nuse x;\n\ny()\n```\nThat was it.\n```rust\nz()\n```\n";
-        assert_eq!(with_examples(page, &examples), Ok(expected.to_owned()));
-        assert!(with_examples("no block", &examples).is_err());
-        assert!(with_examples(page, &examples[..1]).is_err());
     }
 }

@@ -7,6 +7,7 @@
 //!   commands  runs them   kept in the repository  look-ups  |    rows and bars      heritage.md
 //!                                                           +--> bench_page
 //!                                                                sections           benchmarks.md,
+//!                                                                                   choosing.md,
 //!                                                                                   README.md
 //! ```
 //! | module | what it does |
@@ -16,7 +17,7 @@
 //! | [`machine`] | describes the machine and the commit |
 //! | [`results`], [`measured`] | reads the JSON files; a figure that is missing has a reason |
 //! | [`text`] | figures as text |
-//! | [`bench_page`](mod@bench_page) | benchmarks.md: FronDB and other engines; README.md's figures |
+//! | [`bench_page`](mod@bench_page) | benchmarks.md: FronDB and other engines; figures of README.md and choosing.md |
 //! | [`claims`], [`claim`] | the rows of heritage.md: a claim, TokuDB's figure, FronDB's figure |
 //! | [`charts`], [`bars`], [`scale`] | what the charts show, how a chart is drawn, and its axis |
 //! | [`page`], [`summary`] | heritage.md, and the ratios at its top |
@@ -25,8 +26,8 @@
 //! pages without measuring, and [`check`], a part of tidy, demands that the committed pages are
 //! those that the committed JSON files give. The source itself has only the documents' figures, and
 //! the figures of two workloads that take too long for a run (`bench_page/page.rs`). If a step of
-//! benchmarks.md has no figures, benchmarks.md and README.md stay as they are; after a trial with a
-//! SCALE below 1, README.md does.
+//! benchmarks.md has no figures, benchmarks.md, choosing.md and README.md stay as they are; after a
+//! trial with a SCALE below 1, the latter two do.
 
 mod bars;
 mod bench_page;
@@ -56,6 +57,7 @@ const FOLDER: &str = "docs/figures";
 const HERITAGE: &str = "docs/heritage.md";
 const BENCHMARKS: &str = "docs/benchmarks.md";
 const README: &str = "README.md";
+const CHOOSING: &str = "docs/choosing.md";
 const VARIABLES: &[&str] = &["RENDER", "SCALE", "DIR", "STEPS"];
 
 /// `cargo xtask report`: measures unless RENDER=1, then writes the pages and the charts.
@@ -78,7 +80,7 @@ pub(crate) fn run(args: &[String]) -> Result {
     match missing.is_empty() {
         true => write(benchmarks(&results)?)?,
         false => println!(
-            "did not write {BENCHMARKS} and {README}, since some steps have no figures: `make report STEPS={missing}`"
+            "did not write {BENCHMARKS}, {README} and {CHOOSING}, since some steps have no figures: `make report STEPS={missing}`"
         ),
     }
     measured
@@ -111,14 +113,14 @@ fn write(files: Vec<(PathBuf, String)>) -> Result {
 fn heritage(results: &Results) -> Vec<(PathBuf, String)> {
     let charts = charts::all(results);
     let mut files = vec![(PathBuf::from(HERITAGE), page::page(results, &charts))];
-    for chart in &charts {
+    for chart in charts.iter().chain([&charts::engines(results)]) {
         files.push((Path::new(FOLDER).join(chart.file_name()), chart.svg()));
     }
     files
 }
 
-/// Renders path and text of benchmarks.md and README.md: of neither if a step has no figures, and
-/// not of README.md after a trial.
+/// Renders path and text of benchmarks.md, README.md and choosing.md: of none if a step has no
+/// figures, and only of benchmarks.md after a trial.
 fn benchmarks(results: &Results) -> Result<Vec<(PathBuf, String)>> {
     let mut files = Vec::new();
     if bench_page::unmeasured(results).is_empty() {
@@ -127,6 +129,9 @@ fn benchmarks(results: &Results) -> Result<Vec<(PathBuf, String)>> {
         if results.scale() >= 1.0 {
             let readme = bench_page::readme(results, &read(&root().join(README))?);
             files.push((PathBuf::from(README), readme.map_err(|e| format!("{README}: {e}"))?));
+            let choosing = bench_page::choosing(results, &read(&root().join(CHOOSING))?);
+            let choosing = choosing.map_err(|e| format!("{CHOOSING}: {e}"))?;
+            files.push((PathBuf::from(CHOOSING), choosing));
         }
     }
     Ok(files)
@@ -150,7 +155,7 @@ mod tests {
             let files = benchmarks(&invented.results()).unwrap().into_iter();
             files.map(|(path, _)| path.display().to_string()).collect::<Vec<_>>()
         };
-        assert_eq!(written(&invented), [BENCHMARKS, README]);
+        assert_eq!(written(&invented), [BENCHMARKS, README, CHOOSING]);
         invented.run["steps"][0]["scale"] = 0.01.into();
         assert_eq!(written(&invented), [BENCHMARKS]);
         invented.run["steps"].as_array_mut().unwrap().pop();

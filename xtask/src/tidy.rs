@@ -8,12 +8,16 @@
 //! | [`decoders`] | a fuzz target for every decoder |
 //! | [`rules`] | a test for every rule of docs/design/rules.md |
 //! | [`links`] | every link in a document leads somewhere |
+//! | [`contents`] | every page is in the contents, docs/README.md |
+//! | [`examples`] | a test runs every example on a page |
 //! | [`places`] | every place in the code that a page of the design names exists |
 //! | [`pages`] | pages that are written from the source are up to date |
 //! | [`report`] | README.md, benchmarks.md and heritage.md agree with the recorded figures |
 //! | [`mariadb`] | a reason for each difference in MariaDB's own test suites |
 
+mod contents;
 mod decoders;
+mod examples;
 mod links;
 mod names;
 mod places;
@@ -24,6 +28,7 @@ mod source;
 use crate::workspace::{SourceFile, root, rust_files_below};
 use crate::{Result, mariadb, pages, report};
 
+pub(crate) use contents::{CONTENTS, Listed, pages_of_contents};
 pub(crate) use source::code_of_line;
 
 /// Returns all deviations from the rules, one sentence each, with file and line.
@@ -39,6 +44,8 @@ pub(crate) fn check() -> Result<Vec<String>> {
     findings.extend(rules::check(&files)?);
     findings.extend(decoders::check()?);
     findings.extend(links::check()?);
+    findings.extend(contents::check()?);
+    findings.extend(examples::check()?);
     findings.extend(places::check(&files)?);
     findings.extend(pages::check()?);
     findings.extend(report::check()?);

@@ -11,39 +11,47 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Another transaction changed the row: retry the transaction.
+    /// Another transaction changed the row: roll the transaction back and run it again.
     Conflict,
-    /// The transaction was the victim of a deadlock: retry it.
+    /// The transaction was the victim of a deadlock, and FronDB has rolled it back: run it again.
     Deadlock,
-    /// The wait for a lock was too long: retry the transaction.
+    /// Another transaction keeps a row or range locked: try again. `Db::locks` lists all locks,
+    /// `Db::lock_waits` the blockers of each waiting transaction.
     LockTimeout,
-    /// The resource is in use by another call: retry the call.
+    /// Another process, call or prepared transaction uses the database or object: try again. Also if
+    /// the row is locked, and the read has `NoWait`, or is a get of one key with `SkipLocked` or
+    /// `ShowLocked`.
     Busy,
-    /// The call is wrong: fix it.
+    /// The call is wrong: the message says which key, value or option, and the limit.
     Invalid,
-    /// The named thing does not exist.
+    /// The database, tree or key does not exist.
     NotFound,
-    /// The named thing exists already.
+    /// The database, tree or key exists already.
     Exists,
-    /// The disk is full: free space. Reads continue, and writes resume by themselves.
+    /// The disk is full: free space. Meanwhile reading, deleting and dropping work; when there is
+    /// space, writing resumes without a command.
     NoSpace,
-    /// Data on disk is not what was written. [`Error::place`] returns file, offset and kind of the
-    /// data.
+    /// Stored bytes have changed. The message and [`Error::place`] name file, offset and kind of
+    /// block. Run `frondb verify`, check the disk, restore the data or salvage it.
     Corruption,
-    /// It is unknown what is durable, because a write or an fsync failed, or a thread panicked:
-    /// close the database and open it again.
+    /// A sync or other essential work failed, or a thread panicked, so it is unknown which bytes are
+    /// on the disk. The message says what failed. Close and open the database; recovery reads what
+    /// is there.
     Poisoned,
-    /// The device or the operating system reported an error.
+    /// The operating system reported an error, which the message names. Check owner and mode of the
+    /// file ("permission denied"), or the system's log (an error of the device).
     Io,
-    /// The database or the handle was closed.
+    /// Not a fault: the database or the handle was closed.
     Closed,
-    /// The caller cancelled the operation.
+    /// Not a fault: the caller cancelled the call.
     Cancelled,
-    /// The data was written by a newer version, or needs a feature that this build does not have.
+    /// A newer version of FronDB wrote the data, or this build lacks a feature: use that version.
     Unsupported,
-    /// A bug of the engine: please report it.
+    /// A bug in FronDB: please report it, with the message.
     Internal,
-    /// The locks of all transactions take too much memory: end transactions, or make them smaller.
+    /// The locks of all transactions take a quarter of the memory, and rows of large transactions are
+    /// too interleaved for range locks: end transactions, write fewer rows in one, or raise
+    /// `memory_bytes`.
     TooManyLocks,
 }
 

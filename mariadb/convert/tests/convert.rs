@@ -133,6 +133,26 @@ fn tables_of(client: &mut Client, engine: &str) -> Vec<String> {
 const SCHEMA: &str = include_str!("schema.sql");
 const SMALL: &str = include_str!("small.sql");
 
+/// Runs the commands of mariadb/docs/convert.md as they are printed, for the servers of the page.
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn the_commands_of_the_page_work() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/convert.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let block = page.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let server = server("page");
+    let mut client = server.connect().unwrap();
+    client.run(["CREATE DATABASE shop", "CREATE TABLE shop.t (a INT PRIMARY KEY)"]).unwrap();
+    let engine = "SELECT engine FROM information_schema.tables WHERE table_schema = 'shop'";
+    for (line, expected) in block.lines().zip(["InnoDB", "FronDB", "InnoDB"]) {
+        let words = line.split(" #").next().unwrap_or_default().split_whitespace();
+        let words = words.take_while(|word| *word != "--").skip(1);
+        let done = convert(&server, &words.collect::<Vec<_>>(), None);
+        assert_eq!(code(&done), 0, "{line}: {}", said(&done));
+        assert_eq!(client.value(engine).unwrap(), expected, "{line}");
+    }
+}
+
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
 fn a_schema_goes_to_frondb_and_comes_back() {

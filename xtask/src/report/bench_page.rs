@@ -14,8 +14,9 @@
 //! | [`table`], [`text`] | the table of a section, and its cells |
 //! | [`summary`] | the ratios at the top of the page, and where FronDB is slower or larger |
 //! | [`run`], [`page`] | the paragraph about the run, and the whole page |
-//! | [`readme`](mod@readme) | the figures of README.md, from the same sections |
+//! | [`readme`](mod@readme), [`choosing`](mod@choosing) | the figures of README.md and choosing.md, from the same sections |
 
+mod choosing;
 mod conditions;
 #[cfg(test)]
 pub(super) mod invented;
@@ -29,5 +30,6 @@ mod summary;
 mod table;
 mod text;
 
+pub(super) use choosing::choosing;
 pub(super) use page::{page, unmeasured};
 pub(super) use readme::readme;

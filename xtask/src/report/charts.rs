@@ -1,4 +1,4 @@
-//! The charts of heritage.md.
+//! The charts of heritage.md, and that of choosing.md.
 
 use super::bars::{Chart, Group, Series};
 use super::claims::{durable, linkbench, optimize, ssd};
@@ -9,9 +9,36 @@ const INNODB_THEN: Series = Series { name: "InnoDB (document)", colour: "#bbbbbb
 const FRONDB: Series = Series { name: "FronDB (here)", colour: "#1f77b4" };
 const INNODB: Series = Series { name: "InnoDB (here)", colour: "#e08214" };
 
-/// Returns all charts, in the order of the page.
+/// Returns the charts of heritage.md, in the order of the page.
 pub(super) fn all(r: &Results) -> Vec<Chart> {
     vec![inserts(r), compression(r), wear(r), smallest_key(r), commits(r), linkbench(r)]
+}
+
+/// Returns the chart of choosing.md: a load in a server, and reads after it.
+pub(super) fn engines(r: &Results) -> Chart {
+    let bars = |member: &str| {
+        let of = |engine| r.engine("sql-iibench", engine).and_then(|m| m.number(member)).ok();
+        vec![(0, of("frondb")), (1, of("myrocks")), (2, of("innodb"))]
+    };
+    let groups = [
+        ("rows, whole load", "rows_per_s"),
+        ("rows, last fifth", "rows_per_s_last_fifth"),
+        ("point reads", "point_ops_s"),
+        ("10-entry scans", "scan10_ops_s"),
+        ("1,000-entry scans", "scan1000_ops_s"),
+    ];
+    Chart {
+        name: "engines",
+        title: "A load with three secondary indexes, and reads after it",
+        unit: "a second, in MariaDB, with data larger than memory",
+        is_log: true,
+        series: vec![
+            Series { name: "FronDB", colour: FRONDB.colour },
+            Series { name: "MyRocks", colour: "#6aa84f" },
+            Series { name: "InnoDB", colour: INNODB.colour },
+        ],
+        groups: groups.map(|(name, member)| group(name, bars(member))).into(),
+    }
 }
 
 fn inserts(r: &Results) -> Chart {

@@ -2,9 +2,10 @@
 //! link names one. The check does not try addresses on the network, so that its result depends on
 //! the checkout alone.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use crate::Result;
+use crate::markdown::{Link, links_of, normal};
 use crate::workspace::{SourceFile, markdown_files};
 
 /// Finds the dead links of all documents.
@@ -13,10 +14,10 @@ pub(super) fn check() -> Result<Vec<String>> {
     let root = crate::workspace::root();
     let mut findings = Vec::new();
     for file in &files {
-        for (number, target) in links(&file.text) {
-            let place = format!("{}:{number}", file.path);
-            findings
-                .extend(check_link(root, &files, file, &target).map(|e| format!("{place}: {e}")));
+        for Link { target, place, .. } in links_of(&file.text) {
+            let line = file.text[..place.start].lines().count().max(1);
+            let dead = check_link(root, &files, file, target);
+            findings.extend(dead.map(|e| format!("{}:{line}: {e}", file.path)));
         }
     }
     Ok(findings)
@@ -41,61 +42,26 @@ fn check_link(
         return None;
     }
     let file = files.iter().find(|file| Path::new(&file.path) == path)?;
-    let known = headings(&file.text).any(|h| h == heading);
+    let known = headings(&file.text).iter().any(|h| h == heading);
     (!known).then(|| format!("`{target}`: {} has no such heading", file.path))
 }
 
-/// Resolves `.` and `..` in a relative path.
-fn normal(path: &Path) -> PathBuf {
-    let mut result = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                result.pop();
-            }
-            Component::CurDir => {}
-            other => result.push(other),
-        }
-    }
-    result
-}
-
-/// Returns the lines outside code fences, with their numbers.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut in_code = false;
-    text.lines().enumerate().filter_map(move |(i, line)| {
-        if line.trim_start().starts_with("```") {
-            in_code = !in_code;
-            return None;
-        }
-        (!in_code).then_some((i + 1, line))
-    })
-}
-
-/// Returns the targets of `[text](target)`, with their line numbers. Code spans are not links.
-fn links(text: &str) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    for (number, line) in prose(text) {
-        let spoken: String = line.split('`').step_by(2).collect::<Vec<_>>().join("_");
-        let mut rest = spoken.as_str();
-        while let Some(at) = rest.find("](") {
-            rest = &rest[at + 2..];
-            if let Some(end) = rest.find(')') {
-                found.push((number, rest[..end].to_owned()));
-            }
-        }
-    }
-    found
-}
-
 /// Returns the anchors of a document's headings: in lower case, with hyphens for blanks, and
-/// without other marks.
-fn headings(text: &str) -> impl Iterator<Item = String> {
-    prose(text).filter_map(|(_, line)| {
-        let title = line.strip_prefix('#')?.trim_start_matches('#').trim();
+/// without other marks. A repeated heading has a number.
+fn headings(text: &str) -> Vec<String> {
+    let mut anchors = Vec::new();
+    let mut in_code = false;
+    for line in text.lines() {
+        in_code ^= line.trim_start().starts_with("```");
+        let Some(title) = line.strip_prefix('#').filter(|_| !in_code) else { continue };
+        let title = title.trim_start_matches('#').trim();
         let kept = title.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
-        Some(kept.collect::<String>().to_lowercase().replace(' ', "-"))
-    })
+        let anchor = kept.collect::<String>().to_lowercase().replace(' ', "-");
+        let numbered = |n: usize| format!("{anchor}-{n}");
+        let repeated = (1..).map(numbered).find(|it| !anchors.contains(it)).unwrap_or_default();
+        anchors.push(if anchors.contains(&anchor) { repeated } else { anchor });
+    }
+    anchors
 }
 
 #[cfg(test)]
@@ -103,16 +69,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_are_found_outside_code_only() {
-        let text = "[a](b.md) and `[c](d)`\n```\n[e](f)\n```\n[g](#h), [i](j)\n";
-        let targets: Vec<String> = links(text).into_iter().map(|(_, target)| target).collect();
-        assert_eq!(targets, ["b.md", "#h", "j"]);
-    }
-
-    #[test]
     fn headings_become_anchors() {
-        let text = "# One, two\n## `make run`: it\n```\n# no\n```\n";
-        assert_eq!(headings(text).collect::<Vec<_>>(), ["one-two", "make-run-it"]);
+        let text = "# One, two\n## `make run`: it\n```\n# no\n```\n## One, two\n";
+        assert_eq!(headings(text), ["one-two", "make-run-it", "one-two-1"]);
     }
 
     #[test]

@@ -87,6 +87,22 @@ static void rows(struct table *table) {
   CHECK(has(table->names, "Bob", "1"));
 }
 
+/* The example of docs/operating/c-api.md, which calls `check` as examples/counters.c does. */
+static void example(struct table *table) {
+#define check(error) OK(error)
+  frondb_txn *txn = begin(table, false);
+  frondb_tree *users = table->rows, *users_by_name = table->names;
+  size_t failed_at;
+  frondb_write writes[2] = {
+      {users, frondb_text("7"), frondb_text("Ada"), FRONDB_WRITE_INSERT, 0},
+      {users_by_name, frondb_text("Ada"), frondb_text("7"), FRONDB_WRITE_INSERT, 0},
+  };
+  check(frondb_txn_write_entries(txn, writes, 2, true, &failed_at, NULL));
+#undef check
+  OK(frondb_txn_rollback(txn));
+  CHECK(frondb_txn_free(txn) == FRONDB_OK);
+}
+
 static void all_or_none(struct table *table) {
   frondb_txn *txn = begin(table, false), *other = begin(table, false);
   frondb_write writes[3];
@@ -231,6 +247,7 @@ int main(int argc, char **argv) {
   table.rows = make_tree(table.db, "rows");
   table.names = make_tree(table.db, "names");
   table.towns = make_tree(table.db, "towns");
+  example(&table);
   rows(&table);
   all_or_none(&table);
   shares_existing(&table);

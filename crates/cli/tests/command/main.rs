@@ -14,6 +14,7 @@ mod functions;
 mod hints;
 mod keys;
 mod killed_loads;
+mod pages;
 mod program;
 mod refusals;
 mod tables;

@@ -30,7 +30,7 @@ Quote ratios, since absolute figures differ from machine to machine.
 const HOW_TO_REPEAT: &str = "
 ## How to repeat it
 
-```
+```sh
 make report                       # the whole page
 make report STEPS=iibench,txn     # some steps; SCALE=0.01 is a trial, RENDER=1 only writes the pages
 make bench WORKLOAD=iibench ROWS=10000000 ENGINES=frondb,rocksdb JSON=out.json

@@ -11,7 +11,7 @@ use super::text::{ratio, value};
 use crate::Result;
 use crate::report::results::Results;
 
-/// The marks before and after the list, each a line of README.md.
+/// The marks before and after the figures, each a line of the page.
 const BEGIN: &str = "<!-- Written by `make report`: do not edit. -->\n";
 const END: &str = "<!-- End of the figures. -->\n";
 
@@ -47,12 +47,6 @@ const SENTENCES: [(&str, &str); 4] = [
 
 /// Returns the text `old` of README.md with the figures of these results.
 pub(crate) fn readme(r: &Results, old: &str) -> Result<String> {
-    let marked = old.split_once(BEGIN).and_then(|(before, rest)| {
-        let (_, after) = rest.split_once(END)?;
-        Some((before, after))
-    });
-    let (before, after) =
-        marked.ok_or_else(|| format!("there is no `{}` before `{}`", BEGIN.trim(), END.trim()))?;
     let mut list = String::new();
     for (title, sentence) in SENTENCES {
         let section = sections().find(|section| section.title == title);
@@ -64,7 +58,18 @@ pub(crate) fn readme(r: &Results, old: &str) -> Result<String> {
         })?;
         let _ = writeln!(list, "- {filled}");
     }
-    Ok(format!("{before}{BEGIN}{list}{END}{after}"))
+    between_marks(old, &list)
+}
+
+/// Replaces what a page has between the marks.
+pub(super) fn between_marks(old: &str, new: &str) -> Result<String> {
+    let marked = old.split_once(BEGIN).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(END)?;
+        Some((before, after))
+    });
+    let (before, after) =
+        marked.ok_or_else(|| format!("there is no `{}` before `{}`", BEGIN.trim(), END.trim()))?;
+    Ok(format!("{before}{BEGIN}{new}{END}{after}"))
 }
 
 /// Formats a row's own figure, or its ratio to another engine as in `33 times` and `1/220 of`.
