@@ -96,6 +96,9 @@ fn make(server: &Server) -> Result {
     let lists = ["deb", "deb-src"].map(|kind| super::apt::lists(kind, &server.release)).concat();
     let list = partial.join("etc/apt/sources.list");
     fs::write(&list, lists).map_err(|e| format!("{}: {e}", list.display()))?;
+    // The smallest system has neither this file nor netbase.
+    let hosts = partial.join("etc/hosts");
+    fs::write(&hosts, "127.0.0.1 localhost\n").map_err(|e| format!("{}: {e}", hosts.display()))?;
     in_root(&partial, "apt-get update -qq").run()?;
     install_server(server, &partial)?;
     fs::rename(&partial, &to).map_err(|e| format!("{}: {e}", to.display()))
@@ -115,6 +118,13 @@ fn install_server(server: &Server, root: &Path) -> Result {
     let packages: &[_] = match (&server.pool, address.is_some_and(check)) {
         (Some(pool), false) => {
             eprintln!("the source of the newest server cannot be had: installing {}", pool.version);
+            // Later installations must not take the newest.
+            let pin = root.join("etc/apt/preferences.d/mariadb");
+            let text = format!(
+                "Package: *mariadb*\nPin: version 1:{}\nPin-Priority: 1001\n",
+                pool.version
+            );
+            fs::write(&pin, text).map_err(|e| format!("{}: {e}", pin.display()))?;
             &pool.packages
         }
         _ => &[],
@@ -131,7 +141,7 @@ fn install_server(server: &Server, root: &Path) -> Result {
     } else {
         ""
     };
-    names.split_whitespace().chain(["perl", "patch"]).fold(install, Cmd::arg).run()
+    names.split_whitespace().chain(["netbase", "perl", "patch"]).fold(install, Cmd::arg).run()
 }
 
 fn in_root(root: &Path, command: &str) -> Cmd {

@@ -18,8 +18,8 @@ const CHANGES: [(&str, &str, &str); 4] = [
     ("handler.h", "enum enum_alter_inplace_result {", "enum enum_alter_inplace_result { INSERTED,"),
     (
         "handler.h",
-        "  partition_info * const modified_part_info;",
-        "  void *inserted; partition_info * const modified_part_info;",
+        "  KEY  *key_info_buffer;",
+        "  void *inserted; KEY  *key_info_buffer;",
     ),
 ];
 
