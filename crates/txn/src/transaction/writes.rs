@@ -256,11 +256,6 @@ impl Core {
         let mut state = self.active_on(tree)?;
         self.txns.health.check_writable()?;
         check_lengths(key, value)?;
-        if self.has_snapshot_isolation() {
-            // Take the snapshot before the lock, so that a commit during the wait for the lock is a
-            // conflict.
-            self.snapshot(&mut state)?;
-        }
         if state.charge.pending >= CHARGE_CHECK_BYTES {
             self.make_room(&mut state)?;
         }
@@ -330,10 +325,7 @@ impl Core {
         tree: &Arc<TreeCore>,
         key: &[u8],
     ) -> Result<()> {
-        if !self.has_snapshot_isolation() {
-            return Ok(());
-        }
-        let snapshot = self.snapshot(state)?;
+        let Some(snapshot) = self.conflicts_since(state) else { return Ok(()) };
         let txns = &self.txns;
         let changed = txns.health.while_open(|| changed_since(&txns.reads, tree, key, snapshot))?;
         if changed { Err(conflict(tree)) } else { Ok(()) }
@@ -349,10 +341,8 @@ impl Core {
         lo: &[u8],
         hi: Option<&[u8]>,
     ) -> Result<()> {
-        if !self.has_snapshot_isolation() || hi.is_some_and(|hi| hi <= lo) {
-            return Ok(());
-        }
-        let snapshot = self.snapshot(state)?;
+        let snapshot = self.conflicts_since(state).filter(|_| hi.is_none_or(|hi| hi > lo));
+        let Some(snapshot) = snapshot else { return Ok(()) };
         let txns = &self.txns;
         let changed = || range_changed_since(&txns.reads, tree, lo, hi, snapshot);
         if txns.health.while_open(changed)? { Err(conflict(tree)) } else { Ok(()) }
