@@ -59,8 +59,11 @@ fn check_answers(client: &mut Client, version: &str) {
         let rows = client.query(question).unwrap().rows;
         let lines =
             rows.iter().map(|row| row.iter().map(value).collect::<Vec<String>>().join("\t"));
-        let found: Vec<_> = lines.collect();
-        assert_eq!(found.join("\n"), expected.trim_start_matches('\n'), "{version}: {question}");
+        let found = lines.collect::<Vec<_>>().join("\n");
+        // MariaDB 11.8 shows numbers of table options without quotes.
+        let expected = expected.trim_start_matches('\n');
+        let unquoted = expected.replace("='4'", "=4").replace("='4096'", "=4096");
+        assert!(found == expected || found == unquoted, "{version}: {question}: {found}");
         asked += 1;
     }
     assert!(asked > 15, "{asked} questions");
