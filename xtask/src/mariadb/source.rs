@@ -136,7 +136,7 @@ fn version_of(header: &str) -> Option<String> {
 }
 
 /// Returns the series: "10.11" of "10.11.19".
-fn series(version: &str) -> &str {
+pub(super) fn series(version: &str) -> &str {
     version.rsplit_once('.').map_or(version, |(series, _)| series)
 }
 

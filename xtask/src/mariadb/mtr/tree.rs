@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use super::substitute;
 use crate::Result;
-use crate::mariadb::{folder, plugin};
+use crate::mariadb::{folder, plugin, source};
 use crate::step::Cmd;
 use crate::workspace::root;
 
@@ -111,8 +111,12 @@ impl Tree {
     fn overlay(&self) -> Result {
         let to = self.suites().join("plugin/frondb");
         remove(&to)?;
-        let from = root().join("mariadb/mysql-test").display().to_string();
-        Cmd::new("cp", "-r").arg(&from).arg(&to.display().to_string()).run()
+        let from = root().join("mariadb/mysql-test");
+        copy(&from, &to)?;
+        // The folder of a series has results that differ there.
+        let version = source::installed_version()?;
+        let of_series = from.join(source::series(&version));
+        if of_series.exists() { copy(&of_series.join("."), &to) } else { Ok(()) }
     }
 
     /// Removes the files that a run has left in memory.
@@ -124,6 +128,10 @@ impl Tree {
             let _ = fs::remove_file(var);
         }
     }
+}
+
+fn copy(from: &Path, to: &Path) -> Result {
+    Cmd::new("cp", "-r").arg(&from.display().to_string()).arg(&to.display().to_string()).run()
 }
 
 fn at(path: &Path) -> impl Fn(std::io::Error) -> String {
