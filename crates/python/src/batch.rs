@@ -1,0 +1,201 @@
+//! Batches: writes to any number of trees that are committed together.
+
+use parking_lot::Mutex;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyMapping, PyTuple};
+
+use crate::arguments::Keys;
+use crate::bytes::Bytes;
+use crate::counter;
+use crate::errors;
+use crate::handle::Database;
+use crate::process::Owned;
+use crate::tree::Tree;
+
+/// Bytes after which a call that writes many rows commits a batch.
+const LARGE_BYTES: usize = 1 << 20;
+
+/// Writes that are not committed yet.
+pub(crate) struct Writes {
+    database: Database,
+    pub(crate) batch: frondb::Batch,
+}
+
+impl Writes {
+    pub(crate) fn new(database: Database) -> Self {
+        Self { database, batch: frondb::Batch::new() }
+    }
+
+    /// Commits the writes. After an error they are still there.
+    pub(crate) fn write(&mut self, py: Python<'_>, sync: Option<bool>) -> PyResult<()> {
+        let Self { database, batch } = self;
+        if batch.is_empty() {
+            return database.life.check();
+        }
+        errors::detached(py, || database.write(batch, sync))?;
+        self.batch.clear();
+        Ok(())
+    }
+
+    /// Commits the writes if they take much memory.
+    pub(crate) fn write_if_large(&mut self, py: Python<'_>, sync: Option<bool>) -> PyResult<()> {
+        if self.batch.memory_bytes() < LARGE_BYTES { Ok(()) } else { self.write(py, sync) }
+    }
+}
+
+/// Calls `each` with each row of a mapping, or of an iterable of pairs.
+pub(crate) fn for_each_row(
+    rows: &Bound<'_, PyAny>,
+    mut each: impl FnMut(&[u8], &[u8]) -> PyResult<()>,
+) -> PyResult<()> {
+    let is_mapping = rows.is_instance_of::<PyDict>() || rows.cast::<PyMapping>().is_ok();
+    let items = if is_mapping { Some(rows.call_method0("items")?) } else { None };
+    for row in items.as_ref().unwrap_or(rows).try_iter()? {
+        let row = row?;
+        let (key, value) = pair(&row)?;
+        each(&key.extract::<Bytes<'_, '_>>()?, &value.extract::<Bytes<'_, '_>>()?)?;
+    }
+    Ok(())
+}
+
+fn pair<'py>(row: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    if let Ok(row) = row.cast::<PyTuple>()
+        && row.len() == 2
+    {
+        return Ok((row.get_item(0)?, row.get_item(1)?));
+    }
+    row.extract().map_err(|_| {
+        PyTypeError::new_err("rows are a mapping, or an iterable of pairs (key, value)")
+    })
+}
+
+/// A batch of writes.
+#[pyclass(frozen, module = "frondb")]
+pub(crate) struct Batch {
+    /// `None` once the batch was left.
+    writes: Owned<Mutex<Option<Writes>>>,
+    sync: Option<bool>,
+}
+
+impl Batch {
+    pub(crate) fn new(database: Database, sync: Option<bool>) -> Self {
+        Self { writes: Owned::new(Mutex::new(Some(Writes::new(database)))), sync }
+    }
+
+    /// Calls `call` with the writes.
+    ///
+    /// # Errors
+    /// `Busy` if another thread is in a call on the batch: a wait for it, with the interpreter lock
+    /// that it may need, could be for ever.
+    #[inline]
+    fn with<T>(&self, call: impl FnOnce(&mut Writes) -> PyResult<T>) -> PyResult<T> {
+        let mut writes = self.writes.get()?.try_lock().ok_or_else(|| errors::busy("batch"))?;
+        call(writes.as_mut().ok_or_else(|| errors::closed("batch"))?)
+    }
+}
+
+#[pymethods]
+impl Batch {
+    fn put(
+        &self,
+        tree: &Bound<'_, Tree>,
+        key: Bytes<'_, '_>,
+        value: Bytes<'_, '_>,
+    ) -> PyResult<()> {
+        let tree = &tree.get().get_open()?.tree;
+        self.with(|writes| {
+            writes.batch.put(tree, &*key, &*value);
+            Ok(())
+        })
+    }
+
+    fn put_many(&self, tree: &Bound<'_, Tree>, rows: &Bound<'_, PyAny>) -> PyResult<()> {
+        let tree = &tree.get().get_open()?.tree;
+        // The rows may be a generator that uses this batch itself, so the latch is not held for all.
+        for_each_row(rows, |key, value| {
+            self.with(|writes| {
+                writes.batch.put(tree, key, value);
+                Ok(())
+            })
+        })
+    }
+
+    fn delete(&self, tree: &Bound<'_, Tree>, key: Bytes<'_, '_>) -> PyResult<()> {
+        let tree = &tree.get().get_open()?.tree;
+        self.with(|writes| {
+            writes.batch.delete(tree, &*key);
+            Ok(())
+        })
+    }
+
+    #[pyo3(signature = (tree, start=None, stop=None, *, prefix=None))]
+    fn delete_range(
+        &self,
+        tree: &Bound<'_, Tree>,
+        start: Option<Bytes<'_, '_>>,
+        stop: Option<Bytes<'_, '_>>,
+        prefix: Option<Bytes<'_, '_>>,
+    ) -> PyResult<()> {
+        let tree = &tree.get().get_open()?.tree;
+        let keys = Keys::new(start, stop, prefix);
+        keys.check_given()?;
+        self.with(|writes| {
+            let (lower, upper) = keys.from_and_before();
+            writes.batch.delete_range(tree, lower, upper);
+            Ok(())
+        })
+    }
+
+    #[pyo3(signature = (tree, key, number=1))]
+    fn add(&self, tree: &Bound<'_, Tree>, key: Bytes<'_, '_>, number: i64) -> PyResult<()> {
+        let tree = &tree.get().get_open()?.tree;
+        self.with(|writes| {
+            writes.batch.update(tree, &*key, counter::value(number));
+            Ok(())
+        })
+    }
+
+    #[pyo3(signature = (*, sync=None))]
+    fn write(&self, py: Python<'_>, sync: Option<bool>) -> PyResult<()> {
+        self.with(|writes| writes.write(py, sync.or(self.sync)))
+    }
+
+    fn clear(&self) -> PyResult<()> {
+        self.with(|writes| {
+            writes.batch.clear();
+            Ok(())
+        })
+    }
+
+    #[getter]
+    fn memory_bytes(&self) -> PyResult<usize> {
+        self.with(|writes| Ok(writes.batch.memory_bytes()))
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        self.with(|writes| Ok(writes.batch.len()))
+    }
+
+    /// A batch is true also without writes, as a file is without bytes.
+    fn __bool__(&self) -> bool {
+        true
+    }
+
+    fn __enter__(this: Py<Self>) -> PyResult<Py<Self>> {
+        this.get().with(|_| Ok(()))?;
+        Ok(this)
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        raised: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let mut guard = self.writes.get()?.try_lock().ok_or_else(|| errors::busy("batch"))?;
+        let Some(mut writes) = guard.take() else { return Ok(()) };
+        if raised.is_none() { writes.write(py, self.sync) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,301 @@
+//! Databases.
+
+use std::path::PathBuf;
+
+use frondb::{BackupOptions, Durability, TransactionOptions};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+
+use crate::arguments;
+use crate::batch::Batch;
+use crate::bulk::BulkLoad;
+use crate::bytes::Bytes;
+use crate::errors::detached;
+use crate::handle::{Database, Life, OpenTree};
+use crate::options;
+use crate::process::Owned;
+use crate::progress::Progress;
+use crate::report::{BackupReport, VerifyReport};
+use crate::snapshot::Snapshot;
+use crate::transaction::Transaction;
+use crate::tree::Tree;
+
+/// Opens a database.
+#[pyfunction]
+#[pyo3(signature = (path, *, memory=None, commit_sync=true, **options))]
+pub(crate) fn open(
+    py: Python<'_>,
+    path: PathBuf,
+    memory: Option<&Bound<'_, PyAny>>,
+    commit_sync: bool,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Db> {
+    let options = options::of_database(memory, options)?;
+    let durability = if commit_sync { Durability::Sync } else { Durability::NoSync };
+    let db = detached(py, || frondb::Db::open(&path, options))?.with_commit_sync(durability);
+    Ok(Db { path, open: Owned::new(Database { db, life: Life::new("database") }) })
+}
+
+/// An open database.
+#[pyclass(frozen, weakref, module = "frondb")]
+pub(crate) struct Db {
+    path: PathBuf,
+    open: Owned<Database>,
+}
+
+impl Db {
+    /// # Errors
+    /// `Closed`; `ForkedProcess`.
+    fn get_open(&self) -> PyResult<&Database> {
+        let open = self.open.get()?;
+        open.life.check()?;
+        Ok(open)
+    }
+
+    /// Runs a call on the database.
+    fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(&frondb::Db) -> frondb::Result<T> + Send,
+    ) -> PyResult<T> {
+        let open = self.get_open()?;
+        detached(py, || call(&open.db))
+    }
+
+    fn tree_of(
+        &self,
+        py: Python<'_>,
+        find: impl FnOnce(&frondb::Db) -> frondb::Result<frondb::Tree> + Send,
+    ) -> PyResult<Tree> {
+        let tree = self.call(py, find)?;
+        Ok(Tree::new(OpenTree { tree, database: self.get_open()?.clone() }))
+    }
+}
+
+#[pymethods]
+impl Db {
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    #[getter]
+    fn closed(&self) -> PyResult<bool> {
+        Ok(self.open.get()?.life.is_closed())
+    }
+
+    // --- Trees ---
+
+    #[pyo3(signature = (name, *, preset=None, counters=false, **options))]
+    fn tree(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        preset: Option<&str>,
+        counters: bool,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Tree> {
+        let options = options::of_new_tree(preset, counters, options)?;
+        self.tree_of(py, |db| db.open_or_create_tree(name, options))
+    }
+
+    #[pyo3(signature = (name, *, preset=None, counters=false, **options))]
+    fn create_tree(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        preset: Option<&str>,
+        counters: bool,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Tree> {
+        let options = options::of_new_tree(preset, counters, options)?;
+        self.tree_of(py, |db| db.create_tree(name, options))
+    }
+
+    fn open_tree(&self, py: Python<'_>, name: &str) -> PyResult<Tree> {
+        self.tree_of(py, |db| db.open_tree(name))
+    }
+
+    fn list_trees(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.call(py, |db| Ok(db.list_trees()))
+    }
+
+    fn rename_tree(&self, py: Python<'_>, old: &str, new: &str) -> PyResult<()> {
+        self.call(py, |db| db.rename_tree(old, new))
+    }
+
+    fn drop_tree(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.call(py, |db| db.drop_tree(name))
+    }
+
+    // --- Reads and writes of several trees ---
+
+    #[pyo3(signature = (*, sync=None))]
+    fn batch(&self, sync: Option<bool>) -> PyResult<Batch> {
+        Ok(Batch::new(self.get_open()?.clone(), sync))
+    }
+
+    #[pyo3(signature = (*, isolation="repeatable-read", snapshot_isolation=false,
+                        lock_timeout=10.0, sync=None))]
+    fn begin(
+        &self,
+        py: Python<'_>,
+        isolation: &str,
+        snapshot_isolation: bool,
+        lock_timeout: f64,
+        sync: Option<bool>,
+    ) -> PyResult<Transaction> {
+        let open = self.get_open()?;
+        let isolation = arguments::isolation(isolation)?;
+        let options = TransactionOptions::new()
+            .isolation(isolation)
+            .snapshot_isolation(snapshot_isolation)
+            .lock_timeout(arguments::seconds("lock_timeout", lock_timeout)?)
+            .durability(open.durability(sync));
+        Transaction::begin(py, open, options, isolation == frondb::Isolation::Serializable)
+    }
+
+    fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
+        self.call(py, |db| db.snapshot()).map(Snapshot::new)
+    }
+
+    #[pyo3(signature = (*, duplicates="replace", memory=0, sync=None, lock_timeout=60.0))]
+    fn bulk_load(
+        &self,
+        py: Python<'_>,
+        duplicates: &str,
+        memory: u64,
+        sync: Option<bool>,
+        lock_timeout: f64,
+    ) -> PyResult<BulkLoad> {
+        let open = self.get_open()?.clone();
+        BulkLoad::begin(py, open, duplicates, memory, sync, lock_timeout)
+    }
+
+    // --- Prepared transactions ---
+
+    fn prepared<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let names = self.call(py, |db| Ok(db.prepared()))?;
+        PyList::new(py, names.iter().map(|name| PyBytes::new(py, name)))
+    }
+
+    #[pyo3(signature = (xid, *, sync=None))]
+    fn commit_prepared(
+        &self,
+        py: Python<'_>,
+        xid: Bytes<'_, '_>,
+        sync: Option<bool>,
+    ) -> PyResult<()> {
+        let (durability, xid) = (self.get_open()?.durability(sync), &*xid);
+        self.call(py, |db| db.commit_prepared(xid, durability))
+    }
+
+    fn rollback_prepared(&self, py: Python<'_>, xid: Bytes<'_, '_>) -> PyResult<()> {
+        let xid = &*xid;
+        self.call(py, |db| db.rollback_prepared(xid))
+    }
+
+    // --- Maintenance ---
+
+    fn sync(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, frondb::Db::sync)
+    }
+
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, frondb::Db::flush)
+    }
+
+    fn checkpoint(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, frondb::Db::checkpoint)
+    }
+
+    fn wait_settled(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, frondb::Db::wait_settled)
+    }
+
+    #[pyo3(signature = (*, progress=None))]
+    fn verify(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<VerifyReport> {
+        let db = &self.get_open()?.db;
+        let report = Progress::during(py, progress, |progress| {
+            db.verify(&mut |tree, done, total| progress.tell_of(tree, done, total))
+        })?;
+        Ok(report.into())
+    }
+
+    #[pyo3(signature = (to, *, since=None, bytes_per_second=0, file_mode=None, progress=None))]
+    fn backup(
+        &self,
+        py: Python<'_>,
+        to: PathBuf,
+        since: Option<PathBuf>,
+        bytes_per_second: u64,
+        file_mode: Option<u32>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<BackupReport> {
+        let db = &self.get_open()?.db;
+        let mut options = BackupOptions::new().bytes_per_second(bytes_per_second);
+        if let Some(since) = since {
+            options = options.since(since);
+        }
+        if let Some(mode) = file_mode {
+            options = options.file_mode(mode);
+        }
+        let report = Progress::during(py, progress, |progress| {
+            db.backup(&to, &options, &mut |done, total| progress.tell(done, total))
+        })?;
+        Ok(report.into())
+    }
+
+    fn set_memory(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
+        self.call(py, |db| db.set_memory_bytes(bytes))
+    }
+
+    #[getter]
+    fn memory(&self, py: Python<'_>) -> PyResult<u64> {
+        self.call(py, |db| Ok(db.memory_bytes()))
+    }
+
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        dict(py, self.call(py, |db| Ok(db.stats().named_values()))?)
+    }
+
+    fn prometheus(&self, py: Python<'_>) -> PyResult<String> {
+        self.call(py, |db| Ok(db.prometheus()))
+    }
+
+    // --- The end ---
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let open = self.open.get()?;
+        open.life.close();
+        // A second call returns the error of the first, or waits for it.
+        detached(py, || open.db.close())
+    }
+
+    fn __enter__(this: Py<Self>) -> PyResult<Py<Self>> {
+        this.get().get_open()?;
+        Ok(this)
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.close(py)
+    }
+
+    fn __repr__(&self) -> String {
+        let is_open = self.get_open().is_ok();
+        format!("<frondb.Db {:?}{}>", self.path, if is_open { "" } else { ", closed" })
+    }
+}
+
+/// Returns statistics by name.
+pub(crate) fn dict<'py>(
+    py: Python<'py>,
+    values: Vec<(&'static str, u64)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, value) in values {
+        dict.set_item(name, value)?;
+    }
+    Ok(dict)
+}

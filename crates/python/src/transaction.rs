@@ -1,0 +1,431 @@
+//! Transactions and savepoints.
+
+use std::sync::Arc;
+
+use frondb::{TransactionCursorOptions, TransactionOptions};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::arguments::{self, Keys, wait};
+use crate::bytes::Bytes;
+use crate::counter;
+use crate::errors::{self, detached};
+use crate::handle::{Database, Life};
+use crate::process::Owned;
+use crate::rows::{Place, Range};
+use crate::scan::Part;
+use crate::tree::Tree;
+
+type Entry<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+type Key<'a, 'py> = Bytes<'a, 'py>;
+
+/// A transaction that has begun.
+pub(crate) struct OpenTransaction {
+    pub(crate) transaction: frondb::Transaction,
+    /// Whether the transaction has ended, or was prepared: a `with` block then leaves it as it is.
+    pub(crate) life: Arc<Life>,
+    /// Whether its plain reads lock what they read.
+    is_serializable: bool,
+}
+
+/// A transaction.
+#[pyclass(frozen, weakref, module = "frondb")]
+pub(crate) struct Transaction {
+    open: Owned<Arc<OpenTransaction>>,
+}
+
+impl Transaction {
+    /// Begins a transaction.
+    pub(crate) fn begin(
+        py: Python<'_>,
+        database: &Database,
+        options: TransactionOptions,
+        is_serializable: bool,
+    ) -> PyResult<Self> {
+        let transaction = detached(py, || database.db.begin(options))?;
+        let life = Life::new("transaction");
+        let open = Owned::new(Arc::new(OpenTransaction { transaction, life, is_serializable }));
+        Ok(Self { open })
+    }
+
+    /// Runs a call on the transaction and a tree.
+    fn on<T: Send>(
+        &self,
+        py: Python<'_>,
+        tree: &Bound<'_, Tree>,
+        call: impl FnOnce(&frondb::Transaction, &frondb::Tree) -> frondb::Result<T> + Send,
+    ) -> PyResult<T> {
+        let (open, tree) = (self.open.get()?, &tree.get().get_open()?.tree);
+        detached(py, || call(&open.transaction, tree))
+    }
+
+    /// Runs a call that ends or prepares the transaction if it succeeds.
+    fn end(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(&frondb::Transaction) -> frondb::Result<()> + Send,
+    ) -> PyResult<()> {
+        let open = self.open.get()?;
+        detached(py, || call(&open.transaction))?;
+        open.life.close();
+        Ok(())
+    }
+
+    fn view<'py>(
+        &self,
+        py: Python<'py>,
+        part: Part,
+        tree: &Bound<'py, Tree>,
+        keys: Keys,
+        reverse: bool,
+        lock: Option<&str>,
+        how: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (open, tree) = (self.open.get()?, tree.get().get_open()?);
+        let (options, wait) = (TransactionCursorOptions::new(), wait(how)?);
+        let options = match lock {
+            None => options,
+            Some("update") => options.for_update(wait),
+            Some("share") => options.for_share(wait),
+            Some(other) => {
+                return Err(errors::invalid(format!(
+                    "lock is {other:?}; it must be update, share or None"
+                )));
+            }
+        };
+        let takes_locks = lock.is_some() || open.is_serializable;
+        let place = Place::Transaction(Arc::clone(open), options, takes_locks);
+        Range::view(py, part, tree.clone(), place, keys, reverse)
+    }
+}
+
+fn value<'py>(py: Python<'py>, value: Option<Vec<u8>>) -> Option<Bound<'py, PyBytes>> {
+    value.map(|value| PyBytes::new(py, &value))
+}
+
+fn entry<'py>(py: Python<'py>, entry: Option<(Vec<u8>, Vec<u8>)>) -> Option<Entry<'py>> {
+    entry.map(|(key, value)| (PyBytes::new(py, &key), PyBytes::new(py, &value)))
+}
+
+#[pymethods]
+impl Transaction {
+    #[getter]
+    fn id(&self) -> PyResult<u64> {
+        Ok(self.open.get()?.transaction.id())
+    }
+
+    // --- Reads ---
+
+    #[pyo3(signature = (tree, key, default=None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        tree: &Bound<'py, Tree>,
+        key: Key<'_, 'py>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let key = &*key;
+        let found = self.on(py, tree, |transaction, tree| transaction.get(tree, key))?;
+        Ok(value(py, found).map(Bound::into_any).or(default))
+    }
+
+    fn exists(&self, py: Python<'_>, tree: &Bound<'_, Tree>, key: Key<'_, '_>) -> PyResult<bool> {
+        let key = &*key;
+        self.on(py, tree, |transaction, tree| transaction.exists(tree, key))
+    }
+
+    #[pyo3(signature = (tree, key, *, wait="timeout"))]
+    fn get_for_update<'py>(
+        &self,
+        py: Python<'py>,
+        tree: &Bound<'py, Tree>,
+        key: Key<'_, 'py>,
+        wait: &str,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let (key, wait) = (&*key, arguments::wait(wait)?);
+        let call = |transaction: &frondb::Transaction, tree: &frondb::Tree| {
+            transaction.get_for_update(tree, key, wait)
+        };
+        Ok(value(py, self.on(py, tree, call)?))
+    }
+
+    #[pyo3(signature = (tree, key, *, wait="timeout"))]
+    fn get_for_share<'py>(
+        &self,
+        py: Python<'py>,
+        tree: &Bound<'py, Tree>,
+        key: Key<'_, 'py>,
+        wait: &str,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let (key, wait) = (&*key, arguments::wait(wait)?);
+        let call = |transaction: &frondb::Transaction, tree: &frondb::Tree| {
+            transaction.get_for_share(tree, key, wait)
+        };
+        Ok(value(py, self.on(py, tree, call)?))
+    }
+
+    #[pyo3(signature = (tree, start=None, stop=None, *, prefix=None, reverse=false, lock=None,
+                        wait="timeout"))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
+    fn items<'py>(
+        &self,
+        py: Python<'py>,
+        tree: &Bound<'py, Tree>,
+        start: Option<Key<'_, '_>>,
+        stop: Option<Key<'_, '_>>,
+        prefix: Option<Key<'_, '_>>,
+        reverse: bool,
+        lock: Option<&str>,
+        wait: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let keys = Keys::new(start, stop, prefix);
+        self.view(py, Part::Items, tree, keys, reverse, lock, wait)
+    }
+
+    #[pyo3(signature = (tree, start=None, stop=None, *, prefix=None, reverse=false, lock=None,
+                        wait="timeout"))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
+    fn keys<'py>(
+        &self,
+        py: Python<'py>,
+        tree: &Bound<'py, Tree>,
+        start: Option<Key<'_, '_>>,
+        stop: Option<Key<'_, '_>>,
+        prefix: Option<Key<'_, '_>>,
+        reverse: bool,
+        lock: Option<&str>,
+        wait: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let keys = Keys::new(start, stop, prefix);
+        self.view(py, Part::Keys, tree, keys, reverse, lock, wait)
+    }
+
+    #[pyo3(signature = (tree, start=None, stop=None, *, prefix=None, reverse=false, lock=None,
+                        wait="timeout"))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
+    fn values<'py>(
+        &self,
+        py: Python<'py>,
+        tree: &Bound<'py, Tree>,
+        start: Option<Key<'_, '_>>,
+        stop: Option<Key<'_, '_>>,
+        prefix: Option<Key<'_, '_>>,
+        reverse: bool,
+        lock: Option<&str>,
+        wait: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let keys = Keys::new(start, stop, prefix);
+        self.view(py, Part::Values, tree, keys, reverse, lock, wait)
+    }
+
+    // --- Writes ---
+
+    fn put(
+        &self,
+        py: Python<'_>,
+        tree: &Bound<'_, Tree>,
+        key: Key<'_, '_>,
+        value: Bytes<'_, '_>,
+    ) -> PyResult<()> {
+        let (key, value) = (&*key, &*value);
+        self.on(py, tree, |transaction, tree| transaction.put(tree, key, value))
+    }
+
+    fn insert(
+        &self,
+        py: Python<'_>,
+        tree: &Bound<'_, Tree>,
+        key: Key<'_, '_>,
+        value: Bytes<'_, '_>,
+    ) -> PyResult<()> {
+        let (key, value) = (&*key, &*value);
+        self.on(py, tree, |transaction, tree| transaction.insert(tree, key, value))
+    }
+
+    fn delete(&self, py: Python<'_>, tree: &Bound<'_, Tree>, key: Key<'_, '_>) -> PyResult<()> {
+        let key = &*key;
+        self.on(py, tree, |transaction, tree| transaction.delete(tree, key))
+    }
+
+    #[pyo3(signature = (tree, start=None, stop=None, *, prefix=None))]
+    fn delete_range(
+        &self,
+        py: Python<'_>,
+        tree: &Bound<'_, Tree>,
+        start: Option<Key<'_, '_>>,
+        stop: Option<Key<'_, '_>>,
+        prefix: Option<Key<'_, '_>>,
+    ) -> PyResult<()> {
+        let keys = Keys::new(start, stop, prefix);
+        keys.check_given()?;
+        let (lower, upper) = keys.from_and_before();
+        self.on(py, tree, |transaction, tree| transaction.delete_range(tree, lower, upper))
+    }
+
+    #[pyo3(signature = (tree, key, number=1))]
+    fn add(
+        &self,
+        py: Python<'_>,
+        tree: &Bound<'_, Tree>,
+        key: Key<'_, '_>,
+        number: i64,
+    ) -> PyResult<()> {
+        let (key, operand) = (&*key, counter::value(number));
+        self.on(py, tree, |transaction, tree| transaction.update(tree, key, operand))
+    }
+
+    fn replace<'py>(
+        &self,
+        py: Python<'py>,
+        tree: &Bound<'py, Tree>,
+        key: Key<'_, 'py>,
+        new: Bytes<'_, 'py>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let (key, new) = (&*key, &*new);
+        let call = |transaction: &frondb::Transaction, tree: &frondb::Tree| {
+            transaction.replace(tree, key, new)
+        };
+        Ok(value(py, self.on(py, tree, call)?))
+    }
+
+    fn take<'py>(
+        &self,
+        py: Python<'py>,
+        tree: &Bound<'py, Tree>,
+        key: Key<'_, 'py>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let key = &*key;
+        Ok(value(py, self.on(py, tree, |transaction, tree| transaction.take(tree, key))?))
+    }
+
+    #[pyo3(signature = (tree, *, wait="timeout"))]
+    fn pop_first<'py>(
+        &self,
+        py: Python<'py>,
+        tree: &Bound<'py, Tree>,
+        wait: &str,
+    ) -> PyResult<Option<Entry<'py>>> {
+        let wait = arguments::wait(wait)?;
+        let popped = self.on(py, tree, |transaction, tree| transaction.pop_first(tree, wait))?;
+        Ok(entry(py, popped))
+    }
+
+    #[pyo3(signature = (tree, *, wait="timeout"))]
+    fn pop_last<'py>(
+        &self,
+        py: Python<'py>,
+        tree: &Bound<'py, Tree>,
+        wait: &str,
+    ) -> PyResult<Option<Entry<'py>>> {
+        let wait = arguments::wait(wait)?;
+        let popped = self.on(py, tree, |transaction, tree| transaction.pop_last(tree, wait))?;
+        Ok(entry(py, popped))
+    }
+
+    // --- Savepoints and the end ---
+
+    fn savepoint(this: &Bound<'_, Self>) -> PyResult<Savepoint> {
+        let open = Arc::clone(this.get().open.get()?);
+        let savepoint = detached(this.py(), || open.transaction.set_savepoint())?;
+        Ok(Savepoint { open: Owned::new(open), savepoint, life: Life::new("savepoint") })
+    }
+
+    fn commit(&self, py: Python<'_>) -> PyResult<()> {
+        self.end(py, |transaction| transaction.commit())
+    }
+
+    fn rollback(&self, py: Python<'_>) -> PyResult<()> {
+        self.end(py, |transaction| transaction.rollback())
+    }
+
+    fn prepare(&self, py: Python<'_>, xid: Bytes<'_, '_>) -> PyResult<()> {
+        let xid = &*xid;
+        self.end(py, |transaction| transaction.prepare(xid))
+    }
+
+    fn cancel(&self, py: Python<'_>) -> PyResult<()> {
+        let open = self.open.get()?;
+        py.detach(|| open.transaction.canceller().cancel());
+        Ok(())
+    }
+
+    fn __enter__(this: Py<Self>) -> PyResult<Py<Self>> {
+        this.get().open.get()?.life.check()?;
+        Ok(this)
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        raised: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        if self.open.get()?.life.is_closed() {
+            return Ok(());
+        }
+        let committed = if raised.is_none() { self.commit(py) } else { Ok(()) };
+        if committed.is_err() || !raised.is_none() {
+            // The exception of the body, or of the commit, says what happened; a rollback after a
+            // close or a failed commit has nothing to add.
+            let _ = self.rollback(py);
+        }
+        committed
+    }
+
+    fn __repr__(&self) -> String {
+        match self.open.get() {
+            Ok(open) if !open.life.is_closed() => {
+                format!("<frondb.Transaction {}>", open.transaction.id())
+            }
+            _ => "<frondb.Transaction, ended>".to_owned(),
+        }
+    }
+}
+
+/// A savepoint of a transaction.
+#[pyclass(frozen, module = "frondb")]
+pub(crate) struct Savepoint {
+    open: Owned<Arc<OpenTransaction>>,
+    savepoint: frondb::Savepoint,
+    /// Whether the savepoint was released.
+    life: Arc<Life>,
+}
+
+#[pymethods]
+impl Savepoint {
+    fn rollback(&self, py: Python<'_>) -> PyResult<()> {
+        let open = self.open.get()?;
+        detached(py, || open.transaction.roll_back_to(self.savepoint))
+    }
+
+    fn release(&self, py: Python<'_>) -> PyResult<()> {
+        let open = self.open.get()?;
+        detached(py, || open.transaction.release(self.savepoint))?;
+        self.life.close();
+        Ok(())
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        raised: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        if self.life.is_closed() || self.open.get()?.life.is_closed() {
+            return Ok(());
+        }
+        if raised.is_none() {
+            return self.release(py);
+        }
+        // After a deadlock the whole transaction is rolled back already; the exception of the body
+        // says so.
+        let _ = self.rollback(py).and_then(|()| self.release(py));
+        Ok(())
+    }
+}

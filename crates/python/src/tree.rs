@@ -1,0 +1,473 @@
+//! Trees: reads, single writes, and the methods of a mutable mapping.
+
+use std::sync::Arc;
+
+use frondb::{Batch, Isolation, TransactionOptions, Wait};
+use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+
+use crate::arguments::Keys;
+use crate::batch::{self, Writes};
+use crate::bytes::Bytes;
+use crate::counter;
+use crate::errors::{self, detached};
+use crate::handle::{Life, OpenTree};
+use crate::options;
+use crate::process::Owned;
+use crate::progress::Progress;
+use crate::report::{Estimate, OptimizeReport, VerifyReport};
+use crate::rows::{Place, Range, Rows};
+use crate::scan::Part;
+use crate::snapshot::{self, Snapshot};
+
+type Entry<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
+/// A tree of a database.
+#[pyclass(frozen, mapping, weakref, module = "frondb")]
+pub(crate) struct Tree {
+    open: Owned<OpenTree>,
+    /// Whether this handle was closed.
+    life: Arc<Life>,
+}
+
+impl Tree {
+    pub(crate) fn new(open: OpenTree) -> Self {
+        Self { open: Owned::new(open), life: Life::new("tree") }
+    }
+
+    /// # Errors
+    /// `Closed`; `ForkedProcess`.
+    #[inline]
+    pub(crate) fn get_open(&self) -> PyResult<&OpenTree> {
+        self.life.check()?;
+        self.open.get()
+    }
+
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        key: &[u8],
+        at: Option<&Bound<'py, Snapshot>>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let (tree, at) = (&self.get_open()?.tree, snapshot::at(at)?);
+        let value = detached(py, || match &at {
+            None => tree.get(key),
+            Some(at) => tree.get_at(key, at),
+        })?;
+        Ok(value.map(|value| PyBytes::new(py, &value)))
+    }
+
+    #[inline]
+    fn write(
+        &self,
+        py: Python<'_>,
+        sync: Option<bool>,
+        fill: impl FnOnce(&mut Batch, &frondb::Tree) + Send,
+    ) -> PyResult<()> {
+        let open = self.get_open()?;
+        detached(py, || {
+            let mut batch = Batch::new();
+            fill(&mut batch, &open.tree);
+            open.database.write(&batch, sync)
+        })
+    }
+
+    fn view<'py>(
+        &self,
+        py: Python<'py>,
+        part: Part,
+        keys: Keys,
+        is_reverse: bool,
+        at: Option<&Bound<'py, Snapshot>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let place = Place::Tree(snapshot::at(at)?);
+        Range::view(py, part, self.get_open()?.clone(), place, keys, is_reverse)
+    }
+
+    fn all(&self) -> PyResult<Range> {
+        Ok(Range::new(self.get_open()?.clone(), Place::Tree(None), Keys::default(), false))
+    }
+}
+
+fn entry<'py>(py: Python<'py>, entry: Option<(Vec<u8>, Vec<u8>)>) -> Option<Entry<'py>> {
+    entry.map(|(key, value)| (PyBytes::new(py, &key), PyBytes::new(py, &value)))
+}
+
+#[pymethods]
+impl Tree {
+    #[getter]
+    fn name(&self, py: Python<'_>) -> PyResult<String> {
+        let tree = &self.get_open()?.tree;
+        Ok(py.detach(|| tree.name()))
+    }
+
+    // --- Reads ---
+
+    #[pyo3(signature = (key, default=None, *, snapshot=None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        key: Bytes<'_, 'py>,
+        default: Option<Bound<'py, PyAny>>,
+        snapshot: Option<&Bound<'py, Snapshot>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(self.read(py, &key, snapshot)?.map(Bound::into_any).or(default))
+    }
+
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        key: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let value = self.read(py, &key.extract::<Bytes<'_, '_>>()?, None)?;
+        value.ok_or_else(|| PyKeyError::new_err(key.unbind()))
+    }
+
+    #[pyo3(signature = (key, *, snapshot=None))]
+    fn exists(
+        &self,
+        py: Python<'_>,
+        key: Bytes<'_, '_>,
+        snapshot: Option<&Bound<'_, Snapshot>>,
+    ) -> PyResult<bool> {
+        let (tree, at, key) = (&self.get_open()?.tree, snapshot::at(snapshot)?, &*key);
+        detached(py, || match &at {
+            None => tree.exists(key),
+            Some(at) => tree.exists_at(key, at),
+        })
+    }
+
+    fn __contains__(&self, py: Python<'_>, key: Bytes<'_, '_>) -> PyResult<bool> {
+        self.exists(py, key, None)
+    }
+
+    #[pyo3(signature = (keys, *, snapshot=None))]
+    fn multi_get<'py>(
+        &self,
+        py: Python<'py>,
+        keys: &Bound<'py, PyAny>,
+        snapshot: Option<&Bound<'py, Snapshot>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let (tree, at) = (&self.get_open()?.tree, snapshot::at(snapshot)?);
+        let objects = keys.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        let keys = objects.iter().map(|key| key.extract()).collect::<PyResult<Vec<Bytes<'_, '_>>>>();
+        let keys = keys?;
+        let keys: Vec<&[u8]> = keys.iter().map(|key| &**key).collect();
+        let values = detached(py, || match &at {
+            None => tree.multi_get(&keys),
+            Some(at) => tree.multi_get_at(&keys, at),
+        })?;
+        PyList::new(py, values.iter().map(|value| value.as_ref().map(|v| PyBytes::new(py, v))))
+    }
+
+    fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<Entry<'py>>> {
+        let tree = &self.get_open()?.tree;
+        Ok(entry(py, detached(py, || tree.first())?))
+    }
+
+    fn last<'py>(&self, py: Python<'py>) -> PyResult<Option<Entry<'py>>> {
+        let tree = &self.get_open()?.tree;
+        Ok(entry(py, detached(py, || tree.last())?))
+    }
+
+    #[pyo3(signature = (start=None, stop=None, *, prefix=None, reverse=false, snapshot=None))]
+    fn items<'py>(
+        &self,
+        py: Python<'py>,
+        start: Option<Bytes<'_, '_>>,
+        stop: Option<Bytes<'_, '_>>,
+        prefix: Option<Bytes<'_, '_>>,
+        reverse: bool,
+        snapshot: Option<&Bound<'py, Snapshot>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.view(py, Part::Items, Keys::new(start, stop, prefix), reverse, snapshot)
+    }
+
+    #[pyo3(signature = (start=None, stop=None, *, prefix=None, reverse=false, snapshot=None))]
+    fn keys<'py>(
+        &self,
+        py: Python<'py>,
+        start: Option<Bytes<'_, '_>>,
+        stop: Option<Bytes<'_, '_>>,
+        prefix: Option<Bytes<'_, '_>>,
+        reverse: bool,
+        snapshot: Option<&Bound<'py, Snapshot>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.view(py, Part::Keys, Keys::new(start, stop, prefix), reverse, snapshot)
+    }
+
+    #[pyo3(signature = (start=None, stop=None, *, prefix=None, reverse=false, snapshot=None))]
+    fn values<'py>(
+        &self,
+        py: Python<'py>,
+        start: Option<Bytes<'_, '_>>,
+        stop: Option<Bytes<'_, '_>>,
+        prefix: Option<Bytes<'_, '_>>,
+        reverse: bool,
+        snapshot: Option<&Bound<'py, Snapshot>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.view(py, Part::Values, Keys::new(start, stop, prefix), reverse, snapshot)
+    }
+
+    fn __iter__(&self, py: Python<'_>) -> PyResult<Rows> {
+        self.all()?.iterate(py, Part::Keys, false)
+    }
+
+    fn __reversed__(&self, py: Python<'_>) -> PyResult<Rows> {
+        self.all()?.iterate(py, Part::Keys, true)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.all()?.count(py)
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        let tree = &self.get_open()?.tree;
+        detached(py, || tree.cursor()?.first())
+    }
+
+    // --- Writes ---
+
+    #[pyo3(signature = (key, value, *, sync=None))]
+    fn put(
+        &self,
+        py: Python<'_>,
+        key: Bytes<'_, '_>,
+        value: Bytes<'_, '_>,
+        sync: Option<bool>,
+    ) -> PyResult<()> {
+        let (key, value) = (&*key, &*value);
+        self.write(py, sync, |batch, tree| batch.put(tree, key, value))
+    }
+
+    fn __setitem__(
+        &self,
+        py: Python<'_>,
+        key: Bytes<'_, '_>,
+        value: Bytes<'_, '_>,
+    ) -> PyResult<()> {
+        self.put(py, key, value, None)
+    }
+
+    #[pyo3(signature = (key, *, sync=None))]
+    fn delete(&self, py: Python<'_>, key: Bytes<'_, '_>, sync: Option<bool>) -> PyResult<()> {
+        let key = &*key;
+        self.write(py, sync, |batch, tree| batch.delete(tree, key))
+    }
+
+    #[pyo3(signature = (start=None, stop=None, *, prefix=None, sync=None))]
+    fn delete_range(
+        &self,
+        py: Python<'_>,
+        start: Option<Bytes<'_, '_>>,
+        stop: Option<Bytes<'_, '_>>,
+        prefix: Option<Bytes<'_, '_>>,
+        sync: Option<bool>,
+    ) -> PyResult<()> {
+        let keys = Keys::new(start, stop, prefix);
+        keys.check_given()?;
+        let (lower, upper) = keys.from_and_before();
+        self.write(py, sync, |batch, tree| batch.delete_range(tree, lower, upper))
+    }
+
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        self.write(py, None, |batch, tree| batch.delete_range(tree, b"", None))
+    }
+
+    fn __delitem__<'py>(&self, py: Python<'py>, key: Bound<'py, PyAny>) -> PyResult<()> {
+        let open = self.get_open()?;
+        let bytes = key.extract::<Bytes<'_, '_>>()?;
+        let bytes = &*bytes;
+        let taken = detached(py, || open.tree.take(bytes))?;
+        taken.map(drop).ok_or_else(|| PyKeyError::new_err(key.unbind()))
+    }
+
+    #[pyo3(signature = (key, *default))]
+    fn pop<'py>(
+        &self,
+        py: Python<'py>,
+        key: Bound<'py, PyAny>,
+        default: &Bound<'py, pyo3::types::PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if default.len() > 1 {
+            let given = default.len() + 1;
+            return Err(PyTypeError::new_err(format!("pop takes a key and a default, not {given} arguments")));
+        }
+        let open = self.get_open()?;
+        let bytes = key.extract::<Bytes<'_, '_>>()?;
+        let bytes = &*bytes;
+        match detached(py, || open.tree.take(bytes))? {
+            Some(value) => Ok(PyBytes::new(py, &value).into_any()),
+            None => default.get_item(0).map_err(|_| PyKeyError::new_err(key.unbind())),
+        }
+    }
+
+    fn popitem<'py>(&self, py: Python<'py>) -> PyResult<Entry<'py>> {
+        let open = self.get_open()?;
+        let taken = detached(py, || {
+            open.in_transaction(|transaction| transaction.pop_last(&open.tree, Wait::Timeout))
+        })?;
+        entry(py, taken).ok_or_else(|| PyKeyError::new_err("the tree is empty"))
+    }
+
+    fn setdefault<'py>(
+        &self,
+        py: Python<'py>,
+        key: Bytes<'_, '_>,
+        default: Bytes<'_, '_>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let (open, key, value) = (self.get_open()?, &*key, &*default);
+        let found = detached(py, || {
+            open.in_transaction(|transaction| {
+                let found = transaction.get_for_update(&open.tree, key, Wait::Timeout)?;
+                if found.is_none() {
+                    transaction.put(&open.tree, key, value)?;
+                }
+                Ok(found)
+            })
+        })?;
+        Ok(PyBytes::new(py, found.as_deref().unwrap_or(value)))
+    }
+
+    #[pyo3(signature = (rows, *, sync=None))]
+    fn update(&self, py: Python<'_>, rows: &Bound<'_, PyAny>, sync: Option<bool>) -> PyResult<()> {
+        let open = self.get_open()?;
+        let mut writes = Writes::new(open.database.clone());
+        batch::for_each_row(rows, |key, value| {
+            writes.batch.put(&open.tree, key, value);
+            writes.write_if_large(py, sync)
+        })?;
+        writes.write(py, sync)
+    }
+
+    fn replace<'py>(
+        &self,
+        py: Python<'py>,
+        key: Bytes<'_, '_>,
+        value: Bytes<'_, '_>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let (tree, key, value) = (&self.get_open()?.tree, &*key, &*value);
+        let old = detached(py, || tree.replace(key, value))?;
+        Ok(old.map(|old| PyBytes::new(py, &old)))
+    }
+
+    // --- Counters ---
+
+    #[pyo3(signature = (key, number=1, *, sync=None))]
+    fn add(
+        &self,
+        py: Python<'_>,
+        key: Bytes<'_, '_>,
+        number: i64,
+        sync: Option<bool>,
+    ) -> PyResult<()> {
+        let (key, operand) = (&*key, counter::value(number));
+        self.write(py, sync, |batch, tree| batch.update(tree, key, operand))
+    }
+
+    #[pyo3(signature = (key, *, snapshot=None))]
+    fn counter(
+        &self,
+        py: Python<'_>,
+        key: Bytes<'_, '_>,
+        snapshot: Option<&Bound<'_, Snapshot>>,
+    ) -> PyResult<i64> {
+        let Some(value) = self.read(py, &key, snapshot)? else { return Ok(0) };
+        counter::number(value.as_bytes()).ok_or_else(|| {
+            let bytes = value.as_bytes().len();
+            errors::invalid(format!("a counter has 8 bytes, and the value of this key has {bytes}"))
+        })
+    }
+
+    // --- Maintenance ---
+
+    #[pyo3(signature = (start=None, stop=None, *, prefix=None))]
+    fn estimate(
+        &self,
+        py: Python<'_>,
+        start: Option<Bytes<'_, '_>>,
+        stop: Option<Bytes<'_, '_>>,
+        prefix: Option<Bytes<'_, '_>>,
+    ) -> PyResult<Estimate> {
+        let (open, keys) = (self.get_open()?, Keys::new(start, stop, prefix));
+        let (lower, upper) = keys.from_and_before();
+        detached(py, || open.tree.estimate(lower, upper)).map(Estimate::from)
+    }
+
+    #[pyo3(signature = (**options))]
+    fn set_options(&self, py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+        let tree = &self.get_open()?.tree;
+        let old = py.detach(|| tree.options());
+        let new = options::of_tree(old, options)?;
+        detached(py, || tree.set_options(new))
+    }
+
+    #[pyo3(signature = (*, fraction=1.0, leaves_per_second=0, progress=None))]
+    fn optimize(
+        &self,
+        py: Python<'_>,
+        fraction: f64,
+        leaves_per_second: u64,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<OptimizeReport> {
+        let tree = &self.get_open()?.tree;
+        let options = frondb::OptimizeOptions::new();
+        let options = options.fraction(fraction).leaves_per_second(leaves_per_second);
+        let report = Progress::during(py, progress, |progress| {
+            tree.optimize(options, &mut |done, total| progress.tell(done, total))
+        })?;
+        Ok(report.into())
+    }
+
+    #[pyo3(signature = (*, progress=None))]
+    fn verify(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<VerifyReport> {
+        let tree = &self.get_open()?.tree;
+        let report = Progress::during(py, progress, |progress| {
+            tree.verify(&mut |done, total| progress.tell(done, total))
+        })?;
+        Ok(report.into())
+    }
+
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let tree = &self.get_open()?.tree;
+        let stats = detached(py, || tree.stats())?;
+        crate::database::dict(py, stats.named_values())
+    }
+
+    fn close(&self) {
+        self.life.close();
+    }
+
+    fn __enter__(this: Py<Self>) -> PyResult<Py<Self>> {
+        this.get().get_open()?;
+        Ok(this)
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyAny>) {
+        self.close();
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        match self.name(py) {
+            Ok(name) => format!("<frondb.Tree {name:?}>"),
+            Err(_) => "<frondb.Tree, closed>".to_owned(),
+        }
+    }
+}
+
+impl OpenTree {
+    /// Runs `call` in a transaction of its own, which locks only what the call reads and writes.
+    fn in_transaction<T>(
+        &self,
+        call: impl FnOnce(&frondb::Transaction) -> frondb::Result<T>,
+    ) -> frondb::Result<T> {
+        // At read committed, a transaction takes no snapshot and locks only rows.
+        let options = TransactionOptions::new().isolation(Isolation::ReadCommitted);
+        let transaction = self.database.db.begin(options)?;
+        let result = call(&transaction)?;
+        transaction.commit()?;
+        Ok(result)
+    }
+}
