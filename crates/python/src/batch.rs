@@ -70,7 +70,7 @@ fn pair<'py>(row: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py,
     })
 }
 
-/// A batch of writes.
+/// Writes to any number of trees that are committed together; `Db.batch` makes one.
 #[pyclass(frozen, module = "frondb")]
 pub(crate) struct Batch {
     /// `None` once the batch was left.
@@ -97,6 +97,7 @@ impl Batch {
 
 #[pymethods]
 impl Batch {
+    /// Adds a write that sets the value of a key.
     fn put(
         &self,
         tree: &Bound<'_, Tree>,
@@ -110,6 +111,7 @@ impl Batch {
         })
     }
 
+    /// Adds writes of all rows of a mapping, or of an iterable of pairs.
     fn put_many(&self, tree: &Bound<'_, Tree>, rows: &Bound<'_, PyAny>) -> PyResult<()> {
         let tree = &tree.get().get_open()?.tree;
         // The rows may be a generator that uses this batch itself, so the latch is not held for all.
@@ -121,6 +123,7 @@ impl Batch {
         })
     }
 
+    /// Adds a write that removes a key.
     fn delete(&self, tree: &Bound<'_, Tree>, key: Bytes<'_, '_>) -> PyResult<()> {
         let tree = &tree.get().get_open()?.tree;
         self.with(|writes| {
@@ -129,6 +132,7 @@ impl Batch {
         })
     }
 
+    /// Adds a write that removes a range; its arguments are those of `Tree.delete_range`.
     #[pyo3(signature = (tree, start=None, stop=None, *, prefix=None))]
     fn delete_range(
         &self,
@@ -147,6 +151,7 @@ impl Batch {
         })
     }
 
+    /// Adds a write that adds a number to a counter; see `Tree.add`.
     #[pyo3(signature = (tree, key, number=1))]
     fn add(&self, tree: &Bound<'_, Tree>, key: Bytes<'_, '_>, number: i64) -> PyResult<()> {
         let tree = &tree.get().get_open()?.tree;
@@ -156,11 +161,13 @@ impl Batch {
         })
     }
 
+    /// Commits the writes; the batch is then empty and can be used again.
     #[pyo3(signature = (*, sync=None))]
     fn write(&self, py: Python<'_>, sync: Option<bool>) -> PyResult<()> {
         self.with(|writes| writes.write(py, sync.or(self.sync)))
     }
 
+    /// Drops the writes.
     fn clear(&self) -> PyResult<()> {
         self.with(|writes| {
             writes.batch.clear();
@@ -168,6 +175,7 @@ impl Batch {
         })
     }
 
+    /// The size of the batch in memory, bytes.
     #[getter]
     fn memory_bytes(&self) -> PyResult<usize> {
         self.with(|writes| Ok(writes.batch.memory_bytes()))

@@ -19,7 +19,7 @@ use crate::tree::Tree;
 
 pub(crate) use writer::BulkWriter;
 
-/// A bulk load.
+/// A load of much data into any number of trees; `Db.bulk_load` makes one.
 #[pyclass(frozen, module = "frondb")]
 pub(crate) struct BulkLoad {
     load: Owned<(frondb::BulkLoad, Database)>,
@@ -59,6 +59,8 @@ impl BulkLoad {
 
 #[pymethods]
 impl BulkLoad {
+    /// Makes a tree that exists from the commit of this load on; the options are those of
+    /// `Db.tree`.
     #[pyo3(signature = (name, *, preset=None, counters=false, **options))]
     fn new_tree(
         &self,
@@ -74,11 +76,13 @@ impl BulkLoad {
         Ok(Tree::new(crate::handle::OpenTree { tree, database: database.clone() }))
     }
 
+    /// Returns a writer, for a load by several threads, one writer for each.
     fn writer(&self, py: Python<'_>) -> PyResult<BulkWriter> {
         let (load, _) = self.load.get()?;
         Ok(BulkWriter::new(py.detach(|| load.writer())))
     }
 
+    /// Adds a row.
     fn put(
         &self,
         py: Python<'_>,
@@ -89,6 +93,7 @@ impl BulkLoad {
         self.writer.put(py, tree, key, value)
     }
 
+    /// Adds all rows of a mapping, or of an iterable of pairs.
     fn put_many(
         &self,
         py: Python<'_>,
@@ -98,6 +103,7 @@ impl BulkLoad {
         self.writer.put_many(py, tree, rows)
     }
 
+    /// Adds rows from buffers, as Apache Arrow has them.
     fn put_columns(
         &self,
         py: Python<'_>,
@@ -110,6 +116,7 @@ impl BulkLoad {
         self.writer.put_columns(py, tree, key_offsets, key_data, value_offsets, value_data)
     }
 
+    /// Sorts the rows of all writers and commits them.
     #[pyo3(signature = (*, progress=None))]
     fn finish(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<BulkReport> {
         let (load, _) = self.load.get()?;
@@ -120,12 +127,14 @@ impl BulkLoad {
         Ok(report.into())
     }
 
+    /// Makes all calls of the load, also those of other threads, fail with `Cancelled`.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         let (load, _) = self.load.get()?;
         py.detach(|| load.cancel());
         Ok(())
     }
 
+    /// Returns a key that was given twice, if there is one.
     fn duplicate<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let (load, _) = self.load.get()?;
         let duplicate = py.detach(|| load.duplicate());

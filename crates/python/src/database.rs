@@ -20,7 +20,7 @@ use crate::snapshot::Snapshot;
 use crate::transaction::Transaction;
 use crate::tree::Tree;
 
-/// Opens a database.
+/// Opens the database in a directory, and creates it if there is none.
 #[pyfunction]
 #[pyo3(signature = (path, *, memory=None, commit_sync=true, **options))]
 pub(crate) fn open(
@@ -36,7 +36,7 @@ pub(crate) fn open(
     Ok(Db { path, open: Owned::new(Database { db, life: Life::new("database") }) })
 }
 
-/// An open database.
+/// An open database; `frondb.open` makes one.
 #[pyclass(frozen, weakref, module = "frondb")]
 pub(crate) struct Db {
     path: PathBuf,
@@ -74,11 +74,13 @@ impl Db {
 
 #[pymethods]
 impl Db {
+    /// The directory of the database, as it was given.
     #[getter]
     fn path(&self) -> PathBuf {
         self.path.clone()
     }
 
+    /// Whether the database was closed.
     #[getter]
     fn closed(&self) -> PyResult<bool> {
         Ok(self.open.get()?.life.is_closed())
@@ -86,6 +88,7 @@ impl Db {
 
     // --- Trees ---
 
+    /// Returns the tree of this name, and creates it if there is none.
     #[pyo3(signature = (name, *, preset=None, counters=false, **options))]
     fn tree(
         &self,
@@ -99,6 +102,7 @@ impl Db {
         self.tree_of(py, |db| db.open_or_create_tree(name, options))
     }
 
+    /// Creates an empty tree, durably; the options are those of `tree`.
     #[pyo3(signature = (name, *, preset=None, counters=false, **options))]
     fn create_tree(
         &self,
@@ -112,29 +116,35 @@ impl Db {
         self.tree_of(py, |db| db.create_tree(name, options))
     }
 
+    /// Returns the tree of this name.
     fn open_tree(&self, py: Python<'_>, name: &str) -> PyResult<Tree> {
         self.tree_of(py, |db| db.open_tree(name))
     }
 
+    /// Returns the names of all trees, sorted.
     fn list_trees(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.call(py, |db| Ok(db.list_trees()))
     }
 
+    /// Renames a tree, durably; its handles stay valid.
     fn rename_tree(&self, py: Python<'_>, old: &str, new: &str) -> PyResult<()> {
         self.call(py, |db| db.rename_tree(old, new))
     }
 
+    /// Removes a tree and its data, durably.
     fn drop_tree(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         self.call(py, |db| db.drop_tree(name))
     }
 
     // --- Reads and writes of several trees ---
 
+    /// Begins a batch: writes to any number of trees that take effect together.
     #[pyo3(signature = (*, sync=None))]
     fn batch(&self, sync: Option<bool>) -> PyResult<Batch> {
         Ok(Batch::new(self.get_open()?.clone(), sync))
     }
 
+    /// Begins a transaction.
     #[pyo3(signature = (*, isolation="repeatable-read", snapshot_isolation=false,
                         lock_timeout=10.0, sync=None))]
     fn begin(
@@ -155,10 +165,12 @@ impl Db {
         Transaction::begin(py, open, options, isolation == frondb::Isolation::Serializable)
     }
 
+    /// Takes a snapshot, at which reads see the whole database as it is now.
     fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
         self.call(py, |db| db.snapshot()).map(Snapshot::new)
     }
 
+    /// Begins a bulk load: much data, in any order, with less work than batches.
     #[pyo3(signature = (*, duplicates="replace", memory=0, sync=None, lock_timeout=60.0))]
     fn bulk_load(
         &self,
@@ -174,11 +186,13 @@ impl Db {
 
     // --- Prepared transactions ---
 
+    /// Returns the names of all prepared transactions, sorted.
     fn prepared<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let names = self.call(py, |db| Ok(db.prepared()))?;
         PyList::new(py, names.iter().map(|name| PyBytes::new(py, name)))
     }
 
+    /// Commits a prepared transaction by its name.
     #[pyo3(signature = (xid, *, sync=None))]
     fn commit_prepared(
         &self,
@@ -190,6 +204,7 @@ impl Db {
         self.call(py, |db| db.commit_prepared(xid, durability))
     }
 
+    /// Rolls back a prepared transaction by its name, durably.
     fn rollback_prepared(&self, py: Python<'_>, xid: Bytes<'_, '_>) -> PyResult<()> {
         let xid = &*xid;
         self.call(py, |db| db.rollback_prepared(xid))
@@ -197,22 +212,28 @@ impl Db {
 
     // --- Maintenance ---
 
+    /// Makes everything that was committed so far durable.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         self.call(py, frondb::Db::sync)
     }
 
+    /// Writes all memtables to the data files.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         self.call(py, frondb::Db::flush)
     }
 
+    /// Writes all memtables to the data files and frees the log, so that the next open replays
+    /// nothing.
     fn checkpoint(&self, py: Python<'_>) -> PyResult<()> {
         self.call(py, frondb::Db::checkpoint)
     }
 
+    /// Waits until background work has caught up.
     fn wait_settled(&self, py: Python<'_>) -> PyResult<()> {
         self.call(py, frondb::Db::wait_settled)
     }
 
+    /// Reads all data of all trees and checks it; `VerifyReport.faults` lists the faults.
     #[pyo3(signature = (*, progress=None))]
     fn verify(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<VerifyReport> {
         let db = &self.get_open()?.db;
@@ -222,6 +243,7 @@ impl Db {
         Ok(report.into())
     }
 
+    /// Copies the database into the directory `to` while others read and write it.
     #[pyo3(signature = (to, *, since=None, bytes_per_second=0, file_mode=None, progress=None))]
     fn backup(
         &self,
@@ -246,25 +268,31 @@ impl Db {
         Ok(report.into())
     }
 
+    /// Changes the memory budget, bytes; 0 means a quarter of the machine's memory.
     fn set_memory(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
         self.call(py, |db| db.set_memory_bytes(bytes))
     }
 
+    /// The memory budget, bytes.
     #[getter]
     fn memory(&self, py: Python<'_>) -> PyResult<u64> {
         self.call(py, |db| Ok(db.memory_bytes()))
     }
 
+    /// Returns the statistics by name; docs/operating/status.md explains each.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         dict(py, self.call(py, |db| Ok(db.stats().named_values()))?)
     }
 
+    /// Returns the statistics and latencies in the text format of Prometheus.
     fn prometheus(&self, py: Python<'_>) -> PyResult<String> {
         self.call(py, |db| Ok(db.prometheus()))
     }
 
     // --- The end ---
 
+    /// Closes the database and unlocks its directory, even while trees, iterators and transactions
+    /// exist.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let open = self.open.get()?;
         open.life.close();

@@ -8,7 +8,7 @@ use crate::options;
 use crate::progress::Progress;
 use crate::report::{BackupContents, RestoreReport};
 
-/// Makes a database from backups.
+/// Makes a database in the directory `to` from a full backup and the incremental ones after it.
 #[pyfunction]
 #[pyo3(signature = (backups, to, *, file_mode=None, dir_mode=None, progress=None))]
 pub(crate) fn restore(
@@ -33,7 +33,7 @@ pub(crate) fn restore(
     Ok(report.into())
 }
 
-/// Checks all bytes of a backup.
+/// Reads the backup in a directory and checks all its bytes with their checksums.
 #[pyfunction]
 #[pyo3(signature = (backup, *, progress=None))]
 pub(crate) fn verify_backup(

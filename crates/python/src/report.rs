@@ -91,20 +91,4 @@ reports! {
         entries: u64 = estimate.entries,
         disk_bytes: u64 = estimate.disk_bytes,
     }
-
-    /// What a salvage saved of one tree.
-    SalvagedTree of frondb::SalvagedTree, |tree| {
-        name: String = tree.name,
-        saved_as: Option<String> = tree.saved_as,
-        rows: u64 = tree.rows,
-        lost: Vec<Lost> = tree.lost.into_iter().map(lost).collect(),
-    }
-}
-
-/// A key range that was not saved: its first key, the first key after it, and why.
-type Lost = (Vec<u8>, Option<Vec<u8>>, String);
-
-fn lost(range: frondb::DamagedRange) -> Lost {
-    let why = range.error.to_string();
-    (range.lo, range.hi, why)
 }

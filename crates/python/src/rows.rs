@@ -94,7 +94,11 @@ impl Range {
     }
 
     /// Returns the value of a key of the range.
-    fn get<'py>(&self, py: Python<'py>, key: Bytes<'_, '_>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        key: Bytes<'_, '_>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let Contents { tree, place, keys, .. } = self.contents.get()?;
         if !keys.contains(&key) {
             return Ok(None);
@@ -122,9 +126,8 @@ impl Contents {
             }
             Place::Transaction(open, options, takes_locks) => {
                 let options = options.clone().range(ends);
-                let cursor = errors::detached(py, || {
-                    open.transaction.cursor_with(&tree.tree, options)
-                })?;
+                let cursor =
+                    errors::detached(py, || open.transaction.cursor_with(&tree.tree, options))?;
                 (Source::Transaction(cursor), *takes_locks, Some(Arc::clone(&open.life)))
             }
         };
@@ -134,7 +137,7 @@ impl Contents {
     }
 }
 
-/// An iterator over rows. It ends after its first error.
+/// An iterator over a range, for one thread at a time. It ends after its first error.
 #[pyclass(frozen, module = "frondb")]
 pub(crate) struct Rows {
     /// `None` after the end.

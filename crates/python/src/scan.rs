@@ -226,8 +226,7 @@ impl Scan {
         if max == 0 || *is_reverse {
             return;
         }
-        let entries: Entries<'_> =
-            each!(source, cursor => cursor.next_entries(max, BYTES_MAX));
+        let entries: Entries<'_> = each!(source, cursor => cursor.next_entries(max, BYTES_MAX));
         if *part != Part::Values {
             let (bytes, first, ends) = entries.keys();
             rows.keys.extend(bytes, first, ends);

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use crate::errors;
 use crate::process::Owned;
 
-/// A fixed state of the whole database.
+/// A fixed state of the whole database, for the argument `snapshot` of reads.
 #[pyclass(frozen, module = "frondb")]
 pub(crate) struct Snapshot {
     /// `None` once it is closed. The latch is held for a clone only, never without the interpreter
@@ -33,6 +33,7 @@ pub(crate) fn at(snapshot: Option<&Bound<'_, Snapshot>>) -> PyResult<Option<fron
 
 #[pymethods]
 impl Snapshot {
+    /// Releases the snapshot. Iterators that have begun continue.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let snapshot = self.held.get()?.lock().take();
         py.detach(|| drop(snapshot));

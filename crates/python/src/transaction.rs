@@ -28,7 +28,7 @@ pub(crate) struct OpenTransaction {
     is_serializable: bool,
 }
 
-/// A transaction.
+/// Reads and writes over any number of trees that take effect together; `Db.begin` makes one.
 #[pyclass(frozen, weakref, module = "frondb")]
 pub(crate) struct Transaction {
     open: Owned<Arc<OpenTransaction>>,
@@ -109,6 +109,7 @@ fn entry<'py>(py: Python<'py>, entry: Option<(Vec<u8>, Vec<u8>)>) -> Option<Entr
 
 #[pymethods]
 impl Transaction {
+    /// The number of the transaction; numbers ascend in the order of the begins.
     #[getter]
     fn id(&self) -> PyResult<u64> {
         Ok(self.open.get()?.transaction.id())
@@ -116,6 +117,7 @@ impl Transaction {
 
     // --- Reads ---
 
+    /// Returns the value of a key as the isolation level shows it, or `default`.
     #[pyo3(signature = (tree, key, default=None))]
     fn get<'py>(
         &self,
@@ -129,11 +131,13 @@ impl Transaction {
         Ok(value(py, found).map(Bound::into_any).or(default))
     }
 
+    /// Returns whether a key has a value.
     fn exists(&self, py: Python<'_>, tree: &Bound<'_, Tree>, key: Key<'_, '_>) -> PyResult<bool> {
         let key = &*key;
         self.on(py, tree, |transaction, tree| transaction.exists(tree, key))
     }
 
+    /// Locks a key, which need not exist, for writing, and returns its newest value.
     #[pyo3(signature = (tree, key, *, wait="timeout"))]
     fn get_for_update<'py>(
         &self,
@@ -149,6 +153,7 @@ impl Transaction {
         Ok(value(py, self.on(py, tree, call)?))
     }
 
+    /// Locks a key against writes of others, and returns its newest value.
     #[pyo3(signature = (tree, key, *, wait="timeout"))]
     fn get_for_share<'py>(
         &self,
@@ -164,6 +169,7 @@ impl Transaction {
         Ok(value(py, self.on(py, tree, call)?))
     }
 
+    /// Returns a view of the rows of a range as the transaction sees them.
     #[pyo3(signature = (tree, start=None, stop=None, *, prefix=None, reverse=false, lock=None,
                         wait="timeout"))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
@@ -182,6 +188,7 @@ impl Transaction {
         self.view(py, Part::Items, tree, keys, reverse, lock, wait)
     }
 
+    /// Returns a view of the keys of a range; otherwise as `items`.
     #[pyo3(signature = (tree, start=None, stop=None, *, prefix=None, reverse=false, lock=None,
                         wait="timeout"))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
@@ -200,6 +207,7 @@ impl Transaction {
         self.view(py, Part::Keys, tree, keys, reverse, lock, wait)
     }
 
+    /// Returns a view of the values of a range; otherwise as `items`.
     #[pyo3(signature = (tree, start=None, stop=None, *, prefix=None, reverse=false, lock=None,
                         wait="timeout"))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
@@ -220,6 +228,7 @@ impl Transaction {
 
     // --- Writes ---
 
+    /// Locks a key and sets its value.
     fn put(
         &self,
         py: Python<'_>,
@@ -231,6 +240,7 @@ impl Transaction {
         self.on(py, tree, |transaction, tree| transaction.put(tree, key, value))
     }
 
+    /// Sets the value of a key that must not have one.
     fn insert(
         &self,
         py: Python<'_>,
@@ -242,11 +252,13 @@ impl Transaction {
         self.on(py, tree, |transaction, tree| transaction.insert(tree, key, value))
     }
 
+    /// Locks and removes a key, which need not exist.
     fn delete(&self, py: Python<'_>, tree: &Bound<'_, Tree>, key: Key<'_, '_>) -> PyResult<()> {
         let key = &*key;
         self.on(py, tree, |transaction, tree| transaction.delete(tree, key))
     }
 
+    /// Locks and removes a range; its arguments are those of `Tree.delete_range`.
     #[pyo3(signature = (tree, start=None, stop=None, *, prefix=None))]
     fn delete_range(
         &self,
@@ -262,6 +274,7 @@ impl Transaction {
         self.on(py, tree, |transaction, tree| transaction.delete_range(tree, lower, upper))
     }
 
+    /// Adds a number to a counter; see `Tree.add`.
     #[pyo3(signature = (tree, key, number=1))]
     fn add(
         &self,
@@ -274,6 +287,7 @@ impl Transaction {
         self.on(py, tree, |transaction, tree| transaction.update(tree, key, operand))
     }
 
+    /// Sets the value of a key and returns its former value; `None` if it had none.
     fn replace<'py>(
         &self,
         py: Python<'py>,
@@ -288,6 +302,7 @@ impl Transaction {
         Ok(value(py, self.on(py, tree, call)?))
     }
 
+    /// Removes a key and returns its value; `None` if it had none.
     fn take<'py>(
         &self,
         py: Python<'py>,
@@ -298,6 +313,7 @@ impl Transaction {
         Ok(value(py, self.on(py, tree, |transaction, tree| transaction.take(tree, key))?))
     }
 
+    /// Removes the row with the smallest key and returns it; `None` if there is none.
     #[pyo3(signature = (tree, *, wait="timeout"))]
     fn pop_first<'py>(
         &self,
@@ -310,6 +326,7 @@ impl Transaction {
         Ok(entry(py, popped))
     }
 
+    /// Removes the row with the largest key and returns it; otherwise as `pop_first`.
     #[pyo3(signature = (tree, *, wait="timeout"))]
     fn pop_last<'py>(
         &self,
@@ -324,25 +341,32 @@ impl Transaction {
 
     // --- Savepoints and the end ---
 
+    /// Sets a savepoint, to which the transaction can roll back. Savepoints nest.
     fn savepoint(this: &Bound<'_, Self>) -> PyResult<Savepoint> {
         let open = Arc::clone(this.get().open.get()?);
         let savepoint = detached(this.py(), || open.transaction.set_savepoint())?;
         Ok(Savepoint { open: Owned::new(open), savepoint, life: Life::new("savepoint") })
     }
 
+    /// Commits: all writes take effect together.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
         self.end(py, |transaction| transaction.commit())
     }
 
+    /// Undoes all writes and releases all locks.
     fn rollback(&self, py: Python<'_>) -> PyResult<()> {
         self.end(py, |transaction| transaction.rollback())
     }
 
+    /// Prepares the transaction under a name of 1 to 256 bytes, the first phase of two-phase
+    /// commit.
     fn prepare(&self, py: Python<'_>, xid: Bytes<'_, '_>) -> PyResult<()> {
         let xid = &*xid;
         self.end(py, |transaction| transaction.prepare(xid))
     }
 
+    /// Makes the wait of another thread in this transaction, or the next one, fail with
+    /// `Cancelled`.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         let open = self.open.get()?;
         py.detach(|| open.transaction.canceller().cancel());
@@ -383,7 +407,7 @@ impl Transaction {
     }
 }
 
-/// A savepoint of a transaction.
+/// A savepoint of a transaction; `Transaction.savepoint` makes one.
 #[pyclass(frozen, module = "frondb")]
 pub(crate) struct Savepoint {
     open: Owned<Arc<OpenTransaction>>,
@@ -394,11 +418,13 @@ pub(crate) struct Savepoint {
 
 #[pymethods]
 impl Savepoint {
+    /// Undoes all writes since the savepoint, which stays set. The locks stay, too.
     fn rollback(&self, py: Python<'_>) -> PyResult<()> {
         let open = self.open.get()?;
         detached(py, || open.transaction.roll_back_to(self.savepoint))
     }
 
+    /// Removes the savepoint and later ones, and keeps the writes.
     fn release(&self, py: Python<'_>) -> PyResult<()> {
         let open = self.open.get()?;
         detached(py, || open.transaction.release(self.savepoint))?;

@@ -23,7 +23,7 @@ use crate::snapshot::{self, Snapshot};
 
 type Entry<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
-/// A tree of a database.
+/// One ordered index of a database: a mutable mapping from bytes to bytes.
 #[pyclass(frozen, mapping, weakref, module = "frondb")]
 pub(crate) struct Tree {
     open: Owned<OpenTree>,
@@ -96,6 +96,7 @@ fn entry<'py>(py: Python<'py>, entry: Option<(Vec<u8>, Vec<u8>)>) -> Option<Entr
 
 #[pymethods]
 impl Tree {
+    /// The name of the tree.
     #[getter]
     fn name(&self, py: Python<'_>) -> PyResult<String> {
         let tree = &self.get_open()?.tree;
@@ -104,6 +105,7 @@ impl Tree {
 
     // --- Reads ---
 
+    /// Returns the value of a key, or `default` if the key has none.
     #[pyo3(signature = (key, default=None, *, snapshot=None))]
     fn get<'py>(
         &self,
@@ -124,6 +126,7 @@ impl Tree {
         value.ok_or_else(|| PyKeyError::new_err(key.unbind()))
     }
 
+    /// Returns whether a key has a value.
     #[pyo3(signature = (key, *, snapshot=None))]
     fn exists(
         &self,
@@ -142,6 +145,7 @@ impl Tree {
         self.exists(py, key, None)
     }
 
+    /// Returns the values of several keys as of one moment, in the order of `keys`.
     #[pyo3(signature = (keys, *, snapshot=None))]
     fn multi_get<'py>(
         &self,
@@ -151,7 +155,8 @@ impl Tree {
     ) -> PyResult<Bound<'py, PyList>> {
         let (tree, at) = (&self.get_open()?.tree, snapshot::at(snapshot)?);
         let objects = keys.try_iter()?.collect::<PyResult<Vec<_>>>()?;
-        let keys = objects.iter().map(|key| key.extract()).collect::<PyResult<Vec<Bytes<'_, '_>>>>();
+        let keys =
+            objects.iter().map(|key| key.extract()).collect::<PyResult<Vec<Bytes<'_, '_>>>>();
         let keys = keys?;
         let keys: Vec<&[u8]> = keys.iter().map(|key| &**key).collect();
         let values = detached(py, || match &at {
@@ -161,16 +166,19 @@ impl Tree {
         PyList::new(py, values.iter().map(|value| value.as_ref().map(|v| PyBytes::new(py, v))))
     }
 
+    /// Returns the row with the smallest key; `None` if the tree is empty.
     fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<Entry<'py>>> {
         let tree = &self.get_open()?.tree;
         Ok(entry(py, detached(py, || tree.first())?))
     }
 
+    /// Returns the row with the largest key; `None` if the tree is empty.
     fn last<'py>(&self, py: Python<'py>) -> PyResult<Option<Entry<'py>>> {
         let tree = &self.get_open()?.tree;
         Ok(entry(py, detached(py, || tree.last())?))
     }
 
+    /// Returns a view of the rows whose keys are in `[start, stop)` and begin with `prefix`.
     #[pyo3(signature = (start=None, stop=None, *, prefix=None, reverse=false, snapshot=None))]
     fn items<'py>(
         &self,
@@ -184,6 +192,7 @@ impl Tree {
         self.view(py, Part::Items, Keys::new(start, stop, prefix), reverse, snapshot)
     }
 
+    /// Returns a view of the keys of a range; otherwise as `items`.
     #[pyo3(signature = (start=None, stop=None, *, prefix=None, reverse=false, snapshot=None))]
     fn keys<'py>(
         &self,
@@ -197,6 +206,7 @@ impl Tree {
         self.view(py, Part::Keys, Keys::new(start, stop, prefix), reverse, snapshot)
     }
 
+    /// Returns a view of the values of a range; otherwise as `items`.
     #[pyo3(signature = (start=None, stop=None, *, prefix=None, reverse=false, snapshot=None))]
     fn values<'py>(
         &self,
@@ -229,6 +239,7 @@ impl Tree {
 
     // --- Writes ---
 
+    /// Sets the value of a key.
     #[pyo3(signature = (key, value, *, sync=None))]
     fn put(
         &self,
@@ -250,12 +261,14 @@ impl Tree {
         self.put(py, key, value, None)
     }
 
+    /// Removes a key, which need not exist; unlike `del tree[key]`, reads nothing.
     #[pyo3(signature = (key, *, sync=None))]
     fn delete(&self, py: Python<'_>, key: Bytes<'_, '_>, sync: Option<bool>) -> PyResult<()> {
         let key = &*key;
         self.write(py, sync, |batch, tree| batch.delete(tree, key))
     }
 
+    /// Removes all keys that are in `[start, stop)` and begin with `prefix`, and reads nothing.
     #[pyo3(signature = (start=None, stop=None, *, prefix=None, sync=None))]
     fn delete_range(
         &self,
@@ -271,6 +284,7 @@ impl Tree {
         self.write(py, sync, |batch, tree| batch.delete_range(tree, lower, upper))
     }
 
+    /// Removes all keys.
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
         self.write(py, None, |batch, tree| batch.delete_range(tree, b"", None))
     }
@@ -283,6 +297,7 @@ impl Tree {
         taken.map(drop).ok_or_else(|| PyKeyError::new_err(key.unbind()))
     }
 
+    /// Removes a key and returns its value, or the default if the key has none.
     #[pyo3(signature = (key, *default))]
     fn pop<'py>(
         &self,
@@ -292,7 +307,9 @@ impl Tree {
     ) -> PyResult<Bound<'py, PyAny>> {
         if default.len() > 1 {
             let given = default.len() + 1;
-            return Err(PyTypeError::new_err(format!("pop takes a key and a default, not {given} arguments")));
+            return Err(PyTypeError::new_err(format!(
+                "pop takes a key and a default, not {given} arguments"
+            )));
         }
         let open = self.get_open()?;
         let bytes = key.extract::<Bytes<'_, '_>>()?;
@@ -303,6 +320,7 @@ impl Tree {
         }
     }
 
+    /// Removes the row with the largest key and returns it.
     fn popitem<'py>(&self, py: Python<'py>) -> PyResult<Entry<'py>> {
         let open = self.get_open()?;
         let taken = detached(py, || {
@@ -311,6 +329,7 @@ impl Tree {
         entry(py, taken).ok_or_else(|| PyKeyError::new_err("the tree is empty"))
     }
 
+    /// Returns the value of a key; sets it to `default` if the key has none.
     fn setdefault<'py>(
         &self,
         py: Python<'py>,
@@ -330,6 +349,7 @@ impl Tree {
         Ok(PyBytes::new(py, found.as_deref().unwrap_or(value)))
     }
 
+    /// Puts the rows of a mapping, or of an iterable of pairs, in batches of about 1 MiB.
     #[pyo3(signature = (rows, *, sync=None))]
     fn update(&self, py: Python<'_>, rows: &Bound<'_, PyAny>, sync: Option<bool>) -> PyResult<()> {
         let open = self.get_open()?;
@@ -341,6 +361,7 @@ impl Tree {
         writes.write(py, sync)
     }
 
+    /// Sets the value of a key and returns its former value; `None` if it had none.
     fn replace<'py>(
         &self,
         py: Python<'py>,
@@ -354,6 +375,7 @@ impl Tree {
 
     // --- Counters ---
 
+    /// Adds a number of 64 bits to a counter, and reads nothing.
     #[pyo3(signature = (key, number=1, *, sync=None))]
     fn add(
         &self,
@@ -366,6 +388,7 @@ impl Tree {
         self.write(py, sync, |batch, tree| batch.update(tree, key, operand))
     }
 
+    /// Returns the number of a counter; 0 if the key has no value.
     #[pyo3(signature = (key, *, snapshot=None))]
     fn counter(
         &self,
@@ -382,6 +405,8 @@ impl Tree {
 
     // --- Maintenance ---
 
+    /// Estimates how many rows a range has, usually within a factor of two, and their size on
+    /// disk.
     #[pyo3(signature = (start=None, stop=None, *, prefix=None))]
     fn estimate(
         &self,
@@ -395,6 +420,7 @@ impl Tree {
         detached(py, || open.tree.estimate(lower, upper)).map(Estimate::from)
     }
 
+    /// Durably changes options, such as `codec`, while others read and write.
     #[pyo3(signature = (**options))]
     fn set_options(&self, py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         let tree = &self.get_open()?.tree;
@@ -403,6 +429,7 @@ impl Tree {
         detached(py, || tree.set_options(new))
     }
 
+    /// Rewrites the leaves of the tree in key order while others read and write.
     #[pyo3(signature = (*, fraction=1.0, leaves_per_second=0, progress=None))]
     fn optimize(
         &self,
@@ -420,6 +447,7 @@ impl Tree {
         Ok(report.into())
     }
 
+    /// Reads all data of the tree and checks it; `VerifyReport.faults` lists the faults.
     #[pyo3(signature = (*, progress=None))]
     fn verify(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<VerifyReport> {
         let tree = &self.get_open()?.tree;
@@ -429,12 +457,14 @@ impl Tree {
         Ok(report.into())
     }
 
+    /// Returns the statistics of the tree by name.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let tree = &self.get_open()?.tree;
         let stats = detached(py, || tree.stats())?;
         crate::database::dict(py, stats.named_values())
     }
 
+    /// Closes this handle; the tree and other handles of it stay as they are.
     fn close(&self) {
         self.life.close();
     }

@@ -23,6 +23,8 @@ class Error(Exception):
         self.offset = offset
         self.what = what
         self.os_error = os_error
+        if isinstance(self, OSError):
+            self.errno = os_error
 
     def __str__(self) -> str:
         message = str(self.args[0]) if self.args else ""

@@ -80,7 +80,7 @@ impl Open {
     }
 }
 
-/// A writer of a bulk load, for one thread at a time.
+/// A writer of a bulk load, for one thread at a time; `BulkLoad.writer` makes one.
 #[pyclass(frozen, module = "frondb")]
 pub(crate) struct BulkWriter {
     /// `None` once it is finished.
@@ -115,6 +115,7 @@ impl BulkWriter {
 
 #[pymethods]
 impl BulkWriter {
+    /// Adds a row; see `BulkLoad.put`.
     pub(super) fn put(
         &self,
         py: Python<'_>,
@@ -126,6 +127,7 @@ impl BulkWriter {
         self.with(|open| open.put(py, tree, &key, &value))
     }
 
+    /// Adds rows; see `BulkLoad.put_many`.
     pub(super) fn put_many(
         &self,
         py: Python<'_>,
@@ -137,6 +139,7 @@ impl BulkWriter {
         for_each_row(rows, |key, value| self.with(|open| open.put(py, tree, key, value)))
     }
 
+    /// Adds rows from buffers; see `BulkLoad.put_columns`.
     pub(super) fn put_columns(
         &self,
         py: Python<'_>,
@@ -152,7 +155,8 @@ impl BulkWriter {
         keys.check_rows_of(&values)?;
         let mut row = 0;
         while row < keys.rows() {
-            let piece = keys.rows_within(row, PIECE_BYTES).min(values.rows_within(row, PIECE_BYTES));
+            let piece =
+                keys.rows_within(row, PIECE_BYTES).min(values.rows_within(row, PIECE_BYTES));
             let (key, value) = (keys.copy(row, piece)?, values.copy(row, piece)?);
             let mut rows = key.strings().zip(value.strings());
             self.with(|open| {
@@ -167,6 +171,7 @@ impl BulkWriter {
         Ok(())
     }
 
+    /// Hands the rows to the load.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         self.with(|_| Ok(()))?;
         self.finish_if_open(py)
