@@ -95,7 +95,7 @@ impl Keys {
     }
 
     /// Returns the first key, and the first key after the range; `None` for no bound.
-    pub(crate) fn from_and_before(&self) -> (&[u8], Option<&[u8]>) {
+    pub(crate) fn bounds(&self) -> (&[u8], Option<&[u8]>) {
         (self.lower.as_deref().unwrap_or_default(), self.upper.as_deref())
     }
 

@@ -65,9 +65,13 @@ fn pair<'py>(row: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py,
     {
         return Ok((row.get_item(0)?, row.get_item(1)?));
     }
-    row.extract().map_err(|_| {
-        PyTypeError::new_err("rows are a mapping, or an iterable of pairs (key, value)")
-    })
+    let parts: PyResult<Vec<_>> = row.try_iter().and_then(|parts| parts.collect());
+    match parts.as_deref() {
+        Ok([key, value]) => Ok((key.clone(), value.clone())),
+        _ => Err(PyTypeError::new_err(
+            "rows are a mapping, or an iterable of pairs (key, value)",
+        )),
+    }
 }
 
 /// Writes to any number of trees that are committed together; `Db.batch` makes one.
@@ -145,7 +149,7 @@ impl Batch {
         let keys = Keys::new(start, stop, prefix);
         keys.check_given()?;
         self.with(|writes| {
-            let (lower, upper) = keys.from_and_before();
+            let (lower, upper) = keys.bounds();
             writes.batch.delete_range(tree, lower, upper);
             Ok(())
         })

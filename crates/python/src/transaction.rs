@@ -6,7 +6,7 @@ use frondb::{TransactionCursorOptions, TransactionOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::arguments::{self, Keys, wait};
+use crate::arguments::{self, Keys};
 use crate::bytes::Bytes;
 use crate::counter;
 use crate::errors::{self, detached};
@@ -71,18 +71,11 @@ impl Transaction {
         Ok(())
     }
 
-    fn view<'py>(
-        &self,
-        py: Python<'py>,
-        part: Part,
-        tree: &Bound<'py, Tree>,
-        keys: Keys,
-        reverse: bool,
-        lock: Option<&str>,
-        how: &str,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let (open, tree) = (self.open.get()?, tree.get().get_open()?);
-        let (options, wait) = (TransactionCursorOptions::new(), wait(how)?);
+    /// Returns a place with what the transaction sees; `lock` and `wait` are the arguments of its
+    /// caller.
+    fn place(&self, lock: Option<&str>, wait: &str) -> PyResult<Place> {
+        let (open, wait) = (self.open.get()?, arguments::wait(wait)?);
+        let options = TransactionCursorOptions::new();
         let options = match lock {
             None => options,
             Some("update") => options.for_update(wait),
@@ -94,8 +87,7 @@ impl Transaction {
             }
         };
         let takes_locks = lock.is_some() || open.is_serializable;
-        let place = Place::Transaction(Arc::clone(open), options, takes_locks);
-        Range::view(py, part, tree.clone(), place, keys, reverse)
+        Ok(Place::Transaction(Arc::clone(open), options, takes_locks))
     }
 }
 
@@ -184,8 +176,8 @@ impl Transaction {
         lock: Option<&str>,
         wait: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let keys = Keys::new(start, stop, prefix);
-        self.view(py, Part::Items, tree, keys, reverse, lock, wait)
+        let (tree, keys) = (tree.get().get_open()?.clone(), Keys::new(start, stop, prefix));
+        Range::view(py, Part::Items, tree, self.place(lock, wait)?, keys, reverse)
     }
 
     /// Returns a view of the keys of a range; otherwise as `items`.
@@ -203,8 +195,8 @@ impl Transaction {
         lock: Option<&str>,
         wait: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let keys = Keys::new(start, stop, prefix);
-        self.view(py, Part::Keys, tree, keys, reverse, lock, wait)
+        let (tree, keys) = (tree.get().get_open()?.clone(), Keys::new(start, stop, prefix));
+        Range::view(py, Part::Keys, tree, self.place(lock, wait)?, keys, reverse)
     }
 
     /// Returns a view of the values of a range; otherwise as `items`.
@@ -222,8 +214,8 @@ impl Transaction {
         lock: Option<&str>,
         wait: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let keys = Keys::new(start, stop, prefix);
-        self.view(py, Part::Values, tree, keys, reverse, lock, wait)
+        let (tree, keys) = (tree.get().get_open()?.clone(), Keys::new(start, stop, prefix));
+        Range::view(py, Part::Values, tree, self.place(lock, wait)?, keys, reverse)
     }
 
     // --- Writes ---
@@ -270,7 +262,7 @@ impl Transaction {
     ) -> PyResult<()> {
         let keys = Keys::new(start, stop, prefix);
         keys.check_given()?;
-        let (lower, upper) = keys.from_and_before();
+        let (lower, upper) = keys.bounds();
         self.on(py, tree, |transaction, tree| transaction.delete_range(tree, lower, upper))
     }
 

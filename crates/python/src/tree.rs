@@ -280,7 +280,7 @@ impl Tree {
     ) -> PyResult<()> {
         let keys = Keys::new(start, stop, prefix);
         keys.check_given()?;
-        let (lower, upper) = keys.from_and_before();
+        let (lower, upper) = keys.bounds();
         self.write(py, sync, |batch, tree| batch.delete_range(tree, lower, upper))
     }
 
@@ -416,7 +416,7 @@ impl Tree {
         prefix: Option<Bytes<'_, '_>>,
     ) -> PyResult<Estimate> {
         let (open, keys) = (self.get_open()?, Keys::new(start, stop, prefix));
-        let (lower, upper) = keys.from_and_before();
+        let (lower, upper) = keys.bounds();
         detached(py, || open.tree.estimate(lower, upper)).map(Estimate::from)
     }
 

@@ -16,6 +16,7 @@ and ``Io``, all writes ``NoSpace`` and ``Poisoned``.
 
 import datetime
 import os
+import pathlib
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, MutableMapping, ValuesView
 from types import TracebackType
 from typing import Literal, Self, TypeAlias, TypeVar, final, overload
@@ -113,7 +114,7 @@ class Db:
     """
 
     @property
-    def path(self) -> str:
+    def path(self) -> pathlib.Path:
         """The directory of the database, as it was given."""
 
     @property

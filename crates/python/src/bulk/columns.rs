@@ -119,6 +119,10 @@ fn integers(py: Python<'_>, name: &str, buffer: &Bound<'_, PyAny>) -> PyResult<V
         let offset = |integer: T| usize::try_from(integer.into()).map_err(|_| integer.into());
         integers.into_iter().map(offset).collect()
     }
+    // An empty array may have no address, or one that is not aligned.
+    if PyMemoryView::from(buffer).is_ok() && buffer.len().is_ok_and(|numbers| numbers == 0) {
+        return Ok(Vec::new());
+    }
     let converted = if let Ok(buffer) = PyBuffer::<i32>::get(buffer) {
         offsets(buffer.to_vec(py)?)
     } else if let Ok(buffer) = PyBuffer::<i64>::get(buffer) {
@@ -129,8 +133,8 @@ fn integers(py: Python<'_>, name: &str, buffer: &Bound<'_, PyAny>) -> PyResult<V
         offsets(buffer.to_vec(py)?)
     } else {
         return Err(PyTypeError::new_err(format!(
-            "{name}_offsets is a buffer of integers of 4 or 8 bytes, such as array.array(\"q\"), a \
-             numpy array, or memoryview(buffer).cast(\"i\") of an Arrow buffer"
+            "{name}_offsets is a buffer of aligned integers of 4 or 8 bytes, such as \
+             array.array(\"q\"), a numpy array, or memoryview(buffer).cast(\"i\") of an Arrow buffer"
         )));
     };
     converted.map_err(|integer| errors::invalid(format!("{name}_offsets has {integer}")))
