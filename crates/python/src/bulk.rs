@@ -119,7 +119,8 @@ impl BulkLoad {
     /// Sorts the rows of all writers and commits them.
     #[pyo3(signature = (*, progress=None))]
     fn finish(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<BulkReport> {
-        let (load, _) = self.load.get()?;
+        let (load, database) = self.load.get()?;
+        database.life.check()?;
         self.writer.finish_if_open(py)?;
         let report = Progress::during(py, progress, |progress| {
             load.finish(&mut |BulkProgress { done, total }| progress.tell(done, total))

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import array
+import importlib
+import os
 import random
 import threading
+from typing import Any
 
 import pytest
 
 import frondb
+
+
+def library(name: str) -> Any:
+    """Imports a large library, which `make python` installs and `make test` does not."""
+    return importlib.import_module(name) if "FRONDB_PYTHON_ALL" in os.environ else pytest.importorskip(name)
 
 
 def test_a_load_takes_effect_as_a_whole(db: frondb.Db, tree: frondb.Tree) -> None:
@@ -154,7 +162,7 @@ def test_wrong_columns(
 
 
 def test_arrow(db: frondb.Db, tree: frondb.Tree) -> None:
-    pa = pytest.importorskip("pyarrow")
+    pa = library("pyarrow")
     from frondb import arrow
 
     rows = [(b"k%04d" % number, b"v%d" % number) for number in range(1000)]
@@ -188,8 +196,8 @@ def test_arrow(db: frondb.Db, tree: frondb.Tree) -> None:
 
 
 def test_pandas(db: frondb.Db, tree: frondb.Tree) -> None:
-    pytest.importorskip("pyarrow")
-    pd = pytest.importorskip("pandas")
+    library("pyarrow")
+    pd = library("pandas")
     from frondb import arrow
 
     frame = pd.DataFrame({"key": ["b", "a", "c"], "value": [b"2", b"1", b"3"]})
