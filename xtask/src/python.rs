@@ -118,7 +118,7 @@ fn check_source(archive: &Path) -> Result {
         .arg(&source.to_string_lossy())
         .run()?;
     let manifest = source.join(CRATE).join("Cargo.toml");
-    let metadata = Cmd::new("cargo", "metadata --locked --format-version=1 --manifest-path");
+    let metadata = Cmd::new("cargo", "metadata --format-version=1 --manifest-path");
     metadata.arg(&manifest.to_string_lossy()).output().map(drop)
 }
 
@@ -130,10 +130,17 @@ fn install_wheel(wheel: &Path) -> Result {
 /// Compares the stubs with the module, and checks the types of the package, its tests and its
 /// benchmark.
 fn check_types() -> Result {
-    let stubs = python("-m mypy.stubtest frondb").dir(folder());
-    stubs.env("MYPY_CACHE_DIR", &folder().join("mypy").to_string_lossy()).run()?;
-    let types = python("-m mypy").dir(root().join(CRATE));
-    types.env("MYPY_CACHE_DIR", &folder().join("mypy").to_string_lossy()).run()
+    let cache = folder().join("mypy");
+    let commands = [
+        "-m mypy.stubtest --mypy-config-file=pyproject.toml frondb",
+        "-m mypy --package frondb",
+        "-m mypy tests bench",
+    ];
+    for command in commands {
+        let check = python(command).dir(root().join(CRATE));
+        check.env("MYPY_CACHE_DIR", &cache.to_string_lossy()).run()?;
+    }
+    Ok(())
 }
 
 /// Returns the only file of a folder with this ending.

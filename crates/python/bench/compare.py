@@ -85,8 +85,8 @@ def main() -> None:
     for name, kinds in results.items():
         cells = []
         for kind in KINDS:
-            times = kinds[kind]
-            low, middle, high = statistics.quantiles(times, n=4) if len(times) > 1 else times * 3
+            figures = kinds[kind]
+            low, middle, high = statistics.quantiles(figures, n=4) if len(figures) > 1 else figures * 3
             cells.append(f"{kind} {middle:6.2f} ({low:.2f}-{high:.2f})")
         print(f"{name:10}", *cells, sep="  ")
     peers = [name for name in ("plyvel", "rocksdict") if name in results]

@@ -138,7 +138,7 @@ impl Contents {
 }
 
 /// An iterator over a range, for one thread at a time. It ends after its first error.
-#[pyclass(frozen, module = "frondb")]
+#[pyclass(frozen, generic, module = "frondb")]
 pub(crate) struct Rows {
     /// `None` after the end.
     scan: Owned<Mutex<Option<Scan>>>,

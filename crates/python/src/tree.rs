@@ -298,7 +298,7 @@ impl Tree {
     }
 
     /// Removes a key and returns its value, or the default if the key has none.
-    #[pyo3(signature = (key, *default))]
+    #[pyo3(signature = (key, /, *default))]
     fn pop<'py>(
         &self,
         py: Python<'py>,

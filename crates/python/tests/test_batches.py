@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,12 @@ def test_rows_may_come_from_a_generator_that_uses_the_batch(db: frondb.Db, tree:
 def test_a_range_needs_a_bound(db: frondb.Db, tree: frondb.Tree) -> None:
     tree[b"a"] = b"1"
     with db.begin() as transaction:
-        for call in (tree.delete_range, lambda: db.batch().delete_range(tree), lambda: transaction.delete_range(tree)):
+        calls: list[Callable[[], None]] = [
+            tree.delete_range,
+            lambda: db.batch().delete_range(tree),
+            lambda: transaction.delete_range(tree),
+        ]
+        for call in calls:
             with pytest.raises(TypeError, match=r"clear\(\)"):
                 call()
     tree.delete_range(prefix=b"b")

@@ -153,12 +153,14 @@ def test_wrong_columns(
     values = array.array("i", [0, 0, 0])
     with pytest.raises(error, match=text):
         load.put_columns(tree, array.array("q", keys), data, values, b"")
-    for wrong in (7, b"abc", array.array("d", [0, 1, 2]), array.array("h", [0, 1, 2])):
+    wrongs: list[Any] = [7, b"abc", array.array("d", [0, 1, 2]), array.array("h", [0, 1, 2])]
+    for wrong in wrongs:
         with pytest.raises(TypeError, match="4 or 8 bytes"):
-            load.put_columns(tree, wrong, data, values, b"")  # type: ignore[arg-type]
-    for wrong in (7, "abc", memoryview(b"abcd")[::2]):
+            load.put_columns(tree, wrong, data, values, b"")
+    others: list[Any] = [7, "abc", memoryview(b"abcd")[::2]]
+    for wrong in others:
         with pytest.raises(TypeError, match="key_data"):
-            load.put_columns(tree, values, wrong, values, b"")  # type: ignore[arg-type]
+            load.put_columns(tree, values, wrong, values, b"")
 
 
 def test_arrow(db: frondb.Db, tree: frondb.Tree) -> None:

@@ -51,7 +51,7 @@ def calls_of(db: frondb.Db, tree: frondb.Tree) -> list[Callable[[], object]]:
         lambda: next(rows),
         lambda: list(view),
         lambda: len(view),
-        lambda: b"a" in view._mapping.get(b"a"),
+        lambda: (b"00000", b"") in view,
         lambda: batch.write(),
         lambda: transaction.get(tree, b"a"),
         lambda: transaction.put(tree, b"a", b"1"),

@@ -142,7 +142,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(target=iterators)
     def iterate(self) -> tuple[frondb.Rows[tuple[bytes, bytes]], list[tuple[bytes, bytes]]]:
-        return iter(self.tree.items()), sorted(self.rows.items(), reverse=True)  # type: ignore[return-value]
+        return iter(self.tree.items()), sorted(self.rows.items(), reverse=True)
 
     @rule(pair=iterators, steps=st.integers(1, 20))
     def step(self, pair: tuple[frondb.Rows[tuple[bytes, bytes]], list[tuple[bytes, bytes]]], steps: int) -> None:

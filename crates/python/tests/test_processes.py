@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,7 +66,7 @@ def test_a_child_cannot_use_the_objects_of_its_parent(db: frondb.Db, tree: frond
 
 def test_a_child_that_drops_everything_does_no_harm(path: Path) -> None:
     db = frondb.open(path, memory=MEMORY)
-    things = {"db": db, "tree": db.tree("t"), "transaction": db.begin(), "snapshot": db.snapshot()}
+    things: dict[str, Any] = {"db": db, "tree": db.tree("t"), "transaction": db.begin(), "snapshot": db.snapshot()}
     things["rows"] = iter(things["tree"])
     things["transaction"].put(things["tree"], b"a", b"1")
     del db

@@ -54,6 +54,50 @@ _Wait: TypeAlias = Literal["timeout", "nowait", "skip-locked", "show-locked"]
 _Isolation: TypeAlias = Literal["read-uncommitted", "read-committed", "repeatable-read", "serializable"]
 _Progress: TypeAlias = Callable[[int, int], bool | None]
 
+__all__ = [
+    "BackupContents",
+    "BackupReport",
+    "Batch",
+    "BulkLoad",
+    "BulkReport",
+    "BulkWriter",
+    "Busy",
+    "Cancelled",
+    "Closed",
+    "Conflict",
+    "Corruption",
+    "Db",
+    "Deadlock",
+    "Error",
+    "Estimate",
+    "Exists",
+    "ForkedProcess",
+    "Internal",
+    "Invalid",
+    "Io",
+    "Items",
+    "Keys",
+    "LockTimeout",
+    "NoSpace",
+    "NotFound",
+    "OptimizeReport",
+    "Poisoned",
+    "RestoreReport",
+    "Rows",
+    "Savepoint",
+    "Snapshot",
+    "TooManyLocks",
+    "Transaction",
+    "Tree",
+    "Unsupported",
+    "Values",
+    "VerifyReport",
+    "__version__",
+    "open",
+    "restore",
+    "verify_backup",
+]
+
 __version__: str
 
 def open(path: _Path, *, memory: int | str | None = None, commit_sync: bool = True, **options: _Option) -> Db:
@@ -310,7 +354,7 @@ class Tree(MutableMapping[bytes, bytes]):
     def name(self) -> str:
         """The name of the tree."""
 
-    @overload  # type: ignore[override]
+    @overload
     def get(self, key: Buffer, default: None = None, *, snapshot: Snapshot | None = None) -> bytes | None:
         """Returns the value of a key, or ``default`` if the key has none.
 
@@ -408,7 +452,7 @@ class Tree(MutableMapping[bytes, bytes]):
     def clear(self) -> None:
         """Removes all keys."""
 
-    @overload  # type: ignore[override]
+    @overload
     def pop(self, key: Buffer, /) -> bytes:
         """Removes a key and returns its value, or the default if the key has none.
 
@@ -425,7 +469,7 @@ class Tree(MutableMapping[bytes, bytes]):
         Errors: ``KeyError`` if the tree is empty; otherwise as ``put``.
         """
 
-    def setdefault(self, key: Buffer, default: Buffer) -> bytes:  # type: ignore[override]
+    def setdefault(self, key: Buffer, default: Buffer) -> bytes:
         """Returns the value of a key; sets it to ``default`` if the key has none.
 
         Errors: as ``put``.

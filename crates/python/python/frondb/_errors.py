@@ -24,7 +24,8 @@ class Error(Exception):
         self.what = what
         self.os_error = os_error
         if isinstance(self, OSError):
-            self.errno = os_error
+            # Assigned like this, the attribute stays one of OSError for checkers of types.
+            setattr(self, "errno", os_error)
 
     def __str__(self) -> str:
         message = str(self.args[0]) if self.args else ""

@@ -6,11 +6,19 @@ or the state of the snapshot.
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, KeysView, ValuesView
-from typing import TYPE_CHECKING
+from collections.abc import ItemsView, KeysView, ValuesView
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from ._frondb import _Range
+    from . import Rows
+
+
+class _Range(Protocol):
+    """The native part of a view."""
+
+    def rows(self, part: str, flip: bool) -> Rows[Any]: ...
+    def count(self) -> int: ...
+    def get(self, key: Any) -> bytes | None: ...
 
 
 class Keys(KeysView[bytes]):
@@ -22,10 +30,10 @@ class Keys(KeysView[bytes]):
     def __len__(self) -> int:
         return self._mapping.count()
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Rows[bytes]:
         return self._mapping.rows("keys", False)
 
-    def __reversed__(self) -> Iterator[bytes]:
+    def __reversed__(self) -> Rows[bytes]:
         return self._mapping.rows("keys", True)
 
     def __contains__(self, key: object) -> bool:
@@ -44,10 +52,10 @@ class Values(ValuesView[bytes]):
     def __len__(self) -> int:
         return self._mapping.count()
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Rows[bytes]:
         return self._mapping.rows("values", False)
 
-    def __reversed__(self) -> Iterator[bytes]:
+    def __reversed__(self) -> Rows[bytes]:
         return self._mapping.rows("values", True)
 
     def __contains__(self, value: object) -> bool:
@@ -66,17 +74,17 @@ class Items(ItemsView[bytes, bytes]):
     def __len__(self) -> int:
         return self._mapping.count()
 
-    def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
+    def __iter__(self) -> Rows[tuple[bytes, bytes]]:
         return self._mapping.rows("items", False)
 
-    def __reversed__(self) -> Iterator[tuple[bytes, bytes]]:
+    def __reversed__(self) -> Rows[tuple[bytes, bytes]]:
         return self._mapping.rows("items", True)
 
     def __contains__(self, item: object) -> bool:
         if not isinstance(item, tuple) or len(item) != 2:
             return False
         key, value = item
-        return self._mapping.get(key) == value
+        return bool(self._mapping.get(key) == value)
 
     def __repr__(self) -> str:
         return f"<frondb.Items of {self._mapping!r}>"
