@@ -68,9 +68,7 @@ fn pair<'py>(row: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py,
     let parts: PyResult<Vec<_>> = row.try_iter().and_then(|parts| parts.collect());
     match parts.as_deref() {
         Ok([key, value]) => Ok((key.clone(), value.clone())),
-        _ => Err(PyTypeError::new_err(
-            "rows are a mapping, or an iterable of pairs (key, value)",
-        )),
+        _ => Err(PyTypeError::new_err("rows are a mapping, or an iterable of pairs (key, value)")),
     }
 }
 

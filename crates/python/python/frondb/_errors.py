@@ -35,7 +35,8 @@ class Error(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Keeps the fields when multiprocessing passes the exception to another process.
-        return (type(self), self.args, self.__dict__)
+        state = self.__dict__ | ({"errno": self.errno} if isinstance(self, OSError) else {})
+        return (type(self), self.args, state)
 
 
 class Conflict(Error):
