@@ -15,7 +15,7 @@ use crate::handle::{Database, Life, OpenTree};
 use crate::options;
 use crate::process::Owned;
 use crate::progress::Progress;
-use crate::report::{BackupReport, VerifyReport};
+use crate::report::{BackupReport, VerifyReport, statistics};
 use crate::snapshot::Snapshot;
 use crate::transaction::Transaction;
 use crate::tree::Tree;
@@ -281,7 +281,7 @@ impl Db {
 
     /// Returns the statistics by name; docs/operating/status.md explains each.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        dict(py, self.call(py, |db| Ok(db.stats().named_values()))?)
+        statistics(py, self.call(py, |db| Ok(db.stats().named_values()))?)
     }
 
     /// Returns the statistics and latencies in the text format of Prometheus.
@@ -314,16 +314,4 @@ impl Db {
         let is_open = self.get_open().is_ok();
         format!("<frondb.Db {:?}{}>", self.path, if is_open { "" } else { ", closed" })
     }
-}
-
-/// Returns statistics by name.
-pub(crate) fn dict<'py>(
-    py: Python<'py>,
-    values: Vec<(&'static str, u64)>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for (name, value) in values {
-        dict.set_item(name, value)?;
-    }
-    Ok(dict)
 }

@@ -63,3 +63,12 @@ pub(crate) struct OpenTree {
     pub(crate) tree: frondb::Tree,
     pub(crate) database: Database,
 }
+
+/// A transaction that has begun.
+pub(crate) struct OpenTransaction {
+    pub(crate) transaction: frondb::Transaction,
+    /// Whether the transaction has ended, or was prepared: a `with` block then leaves it as it is.
+    pub(crate) life: Arc<Life>,
+    /// Whether its plain reads lock what they read.
+    pub(crate) is_serializable: bool,
+}

@@ -13,7 +13,7 @@
 //!  process.rs    forked processes              database.rs     Db, open
 //!  errors.rs     exceptions                    tree.rs         Tree
 //!  bytes.rs      bytes-like arguments          rows.rs         ranges, iterators, on scan.rs
-//!  arguments.rs  other arguments               batch.rs        Batch
+//!  arguments.rs  other arguments               batch.rs        Batch, on writes.rs
 //!  options.rs    options by name               transaction.rs  Transaction, Savepoint
 //!  handle.rs     what objects share            bulk.rs         BulkLoad, BulkWriter
 //!  progress.rs   long calls, Ctrl-C            files.rs        restore, verify_backup
@@ -37,16 +37,9 @@ mod scan;
 mod snapshot;
 mod transaction;
 mod tree;
+mod writes;
 
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-
-/// Returns the module with the views of ranges.
-fn views(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
-    static VIEWS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-    let import = || py.import("frondb._views").map(Bound::unbind);
-    Ok(VIEWS.get_or_try_init(py, import)?.bind(py))
-}
 
 #[pymodule]
 mod _frondb {

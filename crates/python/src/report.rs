@@ -2,6 +2,7 @@
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 /// Makes a class with a field for each field of a report of the engine.
 macro_rules! reports {
@@ -91,4 +92,16 @@ reports! {
         entries: u64 = estimate.entries,
         disk_bytes: u64 = estimate.disk_bytes,
     }
+}
+
+/// Returns statistics by name.
+pub(crate) fn statistics<'py>(
+    py: Python<'py>,
+    values: Vec<(&'static str, u64)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, value) in values {
+        dict.set_item(name, value)?;
+    }
+    Ok(dict)
 }

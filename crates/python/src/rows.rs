@@ -5,18 +5,25 @@ use std::sync::Arc;
 use frondb::{CursorOptions, Snapshot, TransactionCursorOptions};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyTuple};
 
 use crate::arguments::Keys;
 use crate::bytes::Bytes;
 use crate::errors;
-use crate::handle::{Life, OpenTree};
+use crate::handle::{Life, OpenTransaction, OpenTree};
 use crate::process::Owned;
 use crate::scan::{Part, Scan, Source, part_of};
-use crate::transaction::OpenTransaction;
 
 /// Rows counted between two checks for Ctrl-C.
 const COUNT_ROWS: u64 = 1 << 20;
+
+/// Returns the module with the views of ranges.
+fn views(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
+    static VIEWS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let import = || py.import("frondb._views").map(Bound::unbind);
+    Ok(VIEWS.get_or_try_init(py, import)?.bind(py))
+}
 
 /// What a range reads.
 pub(crate) enum Place {
@@ -63,7 +70,7 @@ impl Range {
             Part::Items => "Items",
         };
         let range = Self::new(tree, place, keys, is_reverse);
-        crate::views(py)?.getattr(class)?.call1((range,))
+        views(py)?.getattr(class)?.call1((range,))
     }
 }
 

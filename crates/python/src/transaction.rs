@@ -10,7 +10,7 @@ use crate::arguments::{self, Keys};
 use crate::bytes::Bytes;
 use crate::counter;
 use crate::errors::{self, detached};
-use crate::handle::{Database, Life};
+use crate::handle::{Database, Life, OpenTransaction};
 use crate::process::Owned;
 use crate::rows::{Place, Range};
 use crate::scan::Part;
@@ -18,15 +18,6 @@ use crate::tree::Tree;
 
 type Entry<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 type Key<'a, 'py> = Bytes<'a, 'py>;
-
-/// A transaction that has begun.
-pub(crate) struct OpenTransaction {
-    pub(crate) transaction: frondb::Transaction,
-    /// Whether the transaction has ended, or was prepared: a `with` block then leaves it as it is.
-    pub(crate) life: Arc<Life>,
-    /// Whether its plain reads lock what they read.
-    is_serializable: bool,
-}
 
 /// Reads and writes over any number of trees that take effect together; `Db.begin` makes one.
 #[pyclass(frozen, weakref, module = "frondb")]

@@ -8,7 +8,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::arguments::Keys;
-use crate::batch::{self, Writes};
 use crate::bytes::Bytes;
 use crate::counter;
 use crate::errors::{self, detached};
@@ -16,10 +15,11 @@ use crate::handle::{Life, OpenTree};
 use crate::options;
 use crate::process::Owned;
 use crate::progress::Progress;
-use crate::report::{Estimate, OptimizeReport, VerifyReport};
+use crate::report::{Estimate, OptimizeReport, VerifyReport, statistics};
 use crate::rows::{Place, Range, Rows};
 use crate::scan::Part;
 use crate::snapshot::{self, Snapshot};
+use crate::writes::{Writes, for_each_row};
 
 type Entry<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
@@ -354,7 +354,7 @@ impl Tree {
     fn update(&self, py: Python<'_>, rows: &Bound<'_, PyAny>, sync: Option<bool>) -> PyResult<()> {
         let open = self.get_open()?;
         let mut writes = Writes::new(open.database.clone());
-        batch::for_each_row(rows, |key, value| {
+        for_each_row(rows, |key, value| {
             writes.batch.put(&open.tree, key, value);
             writes.write_if_large(py, sync)
         })?;
@@ -461,7 +461,7 @@ impl Tree {
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let tree = &self.get_open()?.tree;
         let stats = detached(py, || tree.stats())?;
-        crate::database::dict(py, stats.named_values())
+        statistics(py, stats.named_values())
     }
 
     /// Closes this handle; the tree and other handles of it stay as they are.

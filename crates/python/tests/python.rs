@@ -5,6 +5,8 @@
 //! `FRONDB_PYTHON` names the interpreter, which must have pytest and hypothesis; by default that of
 //! `target/python/venv`, which `make test` and `make python` make.
 
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};

@@ -6,11 +6,11 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 
 use super::columns::Column;
-use crate::batch::for_each_row;
 use crate::bytes::Bytes;
 use crate::errors::{self, detached};
 use crate::process::Owned;
 use crate::tree::Tree;
+use crate::writes::for_each_row;
 
 /// Bytes of collected rows that are handed to the engine at once.
 const PIECE_BYTES: usize = 256 << 10;
