@@ -53,7 +53,9 @@ fn interpreter() -> PathBuf {
 
 fn python(args: &str) -> Cmd {
     // A user's own modules and settings must not change the result.
-    Cmd::new(&interpreter().to_string_lossy(), args).env("PYTHONNOUSERSITE", "1")
+    Cmd::new(&interpreter().to_string_lossy(), args)
+        .env("PYTHONNOUSERSITE", "1")
+        .env("PYTHONDONTWRITEBYTECODE", "1")
 }
 
 /// Makes a virtual environment, unless there is one.

@@ -141,7 +141,7 @@ def test_acknowledged_batches_survive_kill_9(path: Path) -> None:
             assert [key[1:] for key in index] == list(tree)
 
 
-def test_ctrl_c_interrupts_a_long_call(path: Path) -> None:
+def test_ctrl_c_interrupts_an_update(path: Path) -> None:
     program = f"""
 import os, signal, threading
 import frondb

@@ -347,7 +347,8 @@ class Tree(MutableMapping[bytes, bytes]):
     """One ordered index of a database: a mutable mapping from bytes to bytes.
 
     ``len(tree)`` reads all keys to count them; ``bool(tree)`` and ``tree.estimate()`` do not.
-    Leaving a ``with`` block closes the handle, not the tree.
+    Trees are equal only to themselves: to compare contents, compare ``dict(tree)``. Leaving a
+    ``with`` block closes the handle, not the tree.
     """
 
     @property
