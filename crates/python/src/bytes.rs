@@ -1,4 +1,4 @@
-//! Keys and values as arguments: any bytes-like object.
+//! Keys and values: as arguments any bytes-like object, as results `bytes`.
 
 use std::ops::Deref;
 
@@ -6,6 +6,17 @@ use pyo3::Borrowed;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
+
+/// A key and its value.
+pub(crate) type Entry<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
+pub(crate) fn value<'py>(py: Python<'py>, value: Option<Vec<u8>>) -> Option<Bound<'py, PyBytes>> {
+    value.map(|value| PyBytes::new(py, &value))
+}
+
+pub(crate) fn entry<'py>(py: Python<'py>, entry: Option<(Vec<u8>, Vec<u8>)>) -> Option<Entry<'py>> {
+    entry.map(|(key, value)| (PyBytes::new(py, &key), PyBytes::new(py, &value)))
+}
 
 /// The bytes of an argument. A `bytes` object is borrowed, because it never changes; the bytes of
 /// any other object are copied, because another thread may change them while a call runs without

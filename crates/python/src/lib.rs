@@ -14,7 +14,7 @@
 //!  errors.rs     exceptions                    tree.rs         Tree
 //!  bytes.rs      bytes-like arguments          rows.rs         ranges, iterators, on scan.rs
 //!  arguments.rs  other arguments               batch.rs        Batch, on writes.rs
-//!  options.rs    options by name               transaction.rs  Transaction, Savepoint
+//!  options.rs    options by name               transaction.rs  Transaction
 //!  handle.rs     what objects share            bulk.rs         BulkLoad, BulkWriter
 //!  progress.rs   long calls, Ctrl-C            files.rs        restore, verify_backup
 //! ```
@@ -33,6 +33,7 @@ mod process;
 mod progress;
 mod report;
 mod rows;
+mod savepoint;
 mod scan;
 mod snapshot;
 mod transaction;
@@ -56,8 +57,9 @@ mod _frondb {
             VerifyReport,
         },
         rows::Rows,
+        savepoint::Savepoint,
         snapshot::Snapshot,
-        transaction::{Savepoint, Transaction},
+        transaction::Transaction,
         tree::Tree,
     };
 

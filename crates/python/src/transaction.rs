@@ -1,4 +1,4 @@
-//! Transactions and savepoints.
+//! Transactions.
 
 use std::sync::Arc;
 
@@ -7,17 +7,15 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::arguments::{self, Keys};
-use crate::bytes::Bytes;
+use crate::bytes::{Bytes, Entry, entry, value};
 use crate::counter;
 use crate::errors::{self, detached};
 use crate::handle::{Database, Life, OpenTransaction};
 use crate::process::Owned;
 use crate::rows::{Place, Range};
+use crate::savepoint::Savepoint;
 use crate::scan::Part;
 use crate::tree::Tree;
-
-type Entry<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
-type Key<'a, 'py> = Bytes<'a, 'py>;
 
 /// Reads and writes over any number of trees that take effect together; `Db.begin` makes one.
 #[pyclass(frozen, weakref, module = "frondb")]
@@ -82,14 +80,6 @@ impl Transaction {
     }
 }
 
-fn value<'py>(py: Python<'py>, value: Option<Vec<u8>>) -> Option<Bound<'py, PyBytes>> {
-    value.map(|value| PyBytes::new(py, &value))
-}
-
-fn entry<'py>(py: Python<'py>, entry: Option<(Vec<u8>, Vec<u8>)>) -> Option<Entry<'py>> {
-    entry.map(|(key, value)| (PyBytes::new(py, &key), PyBytes::new(py, &value)))
-}
-
 #[pymethods]
 impl Transaction {
     /// The number of the transaction; numbers ascend in the order of the begins.
@@ -106,7 +96,7 @@ impl Transaction {
         &self,
         py: Python<'py>,
         tree: &Bound<'py, Tree>,
-        key: Key<'_, 'py>,
+        key: Bytes<'_, 'py>,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let key = &*key;
@@ -115,7 +105,7 @@ impl Transaction {
     }
 
     /// Returns whether a key has a value.
-    fn exists(&self, py: Python<'_>, tree: &Bound<'_, Tree>, key: Key<'_, '_>) -> PyResult<bool> {
+    fn exists(&self, py: Python<'_>, tree: &Bound<'_, Tree>, key: Bytes<'_, '_>) -> PyResult<bool> {
         let key = &*key;
         self.on(py, tree, |transaction, tree| transaction.exists(tree, key))
     }
@@ -126,7 +116,7 @@ impl Transaction {
         &self,
         py: Python<'py>,
         tree: &Bound<'py, Tree>,
-        key: Key<'_, 'py>,
+        key: Bytes<'_, 'py>,
         wait: &str,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let (key, wait) = (&*key, arguments::wait(wait)?);
@@ -142,7 +132,7 @@ impl Transaction {
         &self,
         py: Python<'py>,
         tree: &Bound<'py, Tree>,
-        key: Key<'_, 'py>,
+        key: Bytes<'_, 'py>,
         wait: &str,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let (key, wait) = (&*key, arguments::wait(wait)?);
@@ -160,9 +150,9 @@ impl Transaction {
         &self,
         py: Python<'py>,
         tree: &Bound<'py, Tree>,
-        start: Option<Key<'_, '_>>,
-        stop: Option<Key<'_, '_>>,
-        prefix: Option<Key<'_, '_>>,
+        start: Option<Bytes<'_, '_>>,
+        stop: Option<Bytes<'_, '_>>,
+        prefix: Option<Bytes<'_, '_>>,
         reverse: bool,
         lock: Option<&str>,
         wait: &str,
@@ -179,9 +169,9 @@ impl Transaction {
         &self,
         py: Python<'py>,
         tree: &Bound<'py, Tree>,
-        start: Option<Key<'_, '_>>,
-        stop: Option<Key<'_, '_>>,
-        prefix: Option<Key<'_, '_>>,
+        start: Option<Bytes<'_, '_>>,
+        stop: Option<Bytes<'_, '_>>,
+        prefix: Option<Bytes<'_, '_>>,
         reverse: bool,
         lock: Option<&str>,
         wait: &str,
@@ -198,9 +188,9 @@ impl Transaction {
         &self,
         py: Python<'py>,
         tree: &Bound<'py, Tree>,
-        start: Option<Key<'_, '_>>,
-        stop: Option<Key<'_, '_>>,
-        prefix: Option<Key<'_, '_>>,
+        start: Option<Bytes<'_, '_>>,
+        stop: Option<Bytes<'_, '_>>,
+        prefix: Option<Bytes<'_, '_>>,
         reverse: bool,
         lock: Option<&str>,
         wait: &str,
@@ -216,7 +206,7 @@ impl Transaction {
         &self,
         py: Python<'_>,
         tree: &Bound<'_, Tree>,
-        key: Key<'_, '_>,
+        key: Bytes<'_, '_>,
         value: Bytes<'_, '_>,
     ) -> PyResult<()> {
         let (key, value) = (&*key, &*value);
@@ -228,7 +218,7 @@ impl Transaction {
         &self,
         py: Python<'_>,
         tree: &Bound<'_, Tree>,
-        key: Key<'_, '_>,
+        key: Bytes<'_, '_>,
         value: Bytes<'_, '_>,
     ) -> PyResult<()> {
         let (key, value) = (&*key, &*value);
@@ -236,7 +226,7 @@ impl Transaction {
     }
 
     /// Locks and removes a key, which need not exist.
-    fn delete(&self, py: Python<'_>, tree: &Bound<'_, Tree>, key: Key<'_, '_>) -> PyResult<()> {
+    fn delete(&self, py: Python<'_>, tree: &Bound<'_, Tree>, key: Bytes<'_, '_>) -> PyResult<()> {
         let key = &*key;
         self.on(py, tree, |transaction, tree| transaction.delete(tree, key))
     }
@@ -247,9 +237,9 @@ impl Transaction {
         &self,
         py: Python<'_>,
         tree: &Bound<'_, Tree>,
-        start: Option<Key<'_, '_>>,
-        stop: Option<Key<'_, '_>>,
-        prefix: Option<Key<'_, '_>>,
+        start: Option<Bytes<'_, '_>>,
+        stop: Option<Bytes<'_, '_>>,
+        prefix: Option<Bytes<'_, '_>>,
     ) -> PyResult<()> {
         let keys = Keys::new(start, stop, prefix);
         keys.check_given()?;
@@ -263,7 +253,7 @@ impl Transaction {
         &self,
         py: Python<'_>,
         tree: &Bound<'_, Tree>,
-        key: Key<'_, '_>,
+        key: Bytes<'_, '_>,
         number: i64,
     ) -> PyResult<()> {
         let (key, operand) = (&*key, counter::value(number));
@@ -275,7 +265,7 @@ impl Transaction {
         &self,
         py: Python<'py>,
         tree: &Bound<'py, Tree>,
-        key: Key<'_, 'py>,
+        key: Bytes<'_, 'py>,
         new: Bytes<'_, 'py>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let (key, new) = (&*key, &*new);
@@ -290,7 +280,7 @@ impl Transaction {
         &self,
         py: Python<'py>,
         tree: &Bound<'py, Tree>,
-        key: Key<'_, 'py>,
+        key: Bytes<'_, 'py>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let key = &*key;
         Ok(value(py, self.on(py, tree, |transaction, tree| transaction.take(tree, key))?))
@@ -328,7 +318,7 @@ impl Transaction {
     fn savepoint(this: &Bound<'_, Self>) -> PyResult<Savepoint> {
         let open = Arc::clone(this.get().open.get()?);
         let savepoint = detached(this.py(), || open.transaction.set_savepoint())?;
-        Ok(Savepoint { open: Owned::new(open), savepoint, life: Life::new("savepoint") })
+        Ok(Savepoint::new(open, savepoint))
     }
 
     /// Commits: all writes take effect together.
@@ -387,54 +377,5 @@ impl Transaction {
             }
             _ => "<frondb.Transaction, ended>".to_owned(),
         }
-    }
-}
-
-/// A savepoint of a transaction; `Transaction.savepoint` makes one.
-#[pyclass(frozen, module = "frondb")]
-pub(crate) struct Savepoint {
-    open: Owned<Arc<OpenTransaction>>,
-    savepoint: frondb::Savepoint,
-    /// Whether the savepoint was released.
-    life: Arc<Life>,
-}
-
-#[pymethods]
-impl Savepoint {
-    /// Undoes all writes since the savepoint, which stays set. The locks stay, too.
-    fn rollback(&self, py: Python<'_>) -> PyResult<()> {
-        let open = self.open.get()?;
-        detached(py, || open.transaction.roll_back_to(self.savepoint))
-    }
-
-    /// Removes the savepoint and later ones, and keeps the writes.
-    fn release(&self, py: Python<'_>) -> PyResult<()> {
-        let open = self.open.get()?;
-        detached(py, || open.transaction.release(self.savepoint))?;
-        self.life.close();
-        Ok(())
-    }
-
-    fn __enter__(this: Py<Self>) -> Py<Self> {
-        this
-    }
-
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        raised: &Bound<'_, PyAny>,
-        _value: &Bound<'_, PyAny>,
-        _traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
-        if self.life.is_closed() || self.open.get()?.life.is_closed() {
-            return Ok(());
-        }
-        if raised.is_none() {
-            return self.release(py);
-        }
-        // After a deadlock the whole transaction is rolled back already; the exception of the body
-        // says so.
-        let _ = self.rollback(py).and_then(|()| self.release(py));
-        Ok(())
     }
 }

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::arguments::Keys;
-use crate::bytes::Bytes;
+use crate::bytes::{self, Bytes, Entry, entry};
 use crate::counter;
 use crate::errors::{self, detached};
 use crate::handle::{Life, OpenTree};
@@ -20,8 +20,6 @@ use crate::rows::{Place, Range, Rows};
 use crate::scan::Part;
 use crate::snapshot::{self, Snapshot};
 use crate::writes::{Writes, for_each_row};
-
-type Entry<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
 /// One ordered index of a database: a mutable mapping from bytes to bytes.
 #[pyclass(frozen, mapping, weakref, module = "frondb")]
@@ -55,7 +53,7 @@ impl Tree {
             None => tree.get(key),
             Some(at) => tree.get_at(key, at),
         })?;
-        Ok(value.map(|value| PyBytes::new(py, &value)))
+        Ok(bytes::value(py, value))
     }
 
     #[inline]
@@ -88,10 +86,6 @@ impl Tree {
     fn all(&self) -> PyResult<Range> {
         Ok(Range::new(self.get_open()?.clone(), Place::Tree(None), Keys::default(), false))
     }
-}
-
-fn entry<'py>(py: Python<'py>, entry: Option<(Vec<u8>, Vec<u8>)>) -> Option<Entry<'py>> {
-    entry.map(|(key, value)| (PyBytes::new(py, &key), PyBytes::new(py, &value)))
 }
 
 #[pymethods]
@@ -369,8 +363,7 @@ impl Tree {
         value: Bytes<'_, '_>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let (tree, key, value) = (&self.get_open()?.tree, &*key, &*value);
-        let old = detached(py, || tree.replace(key, value))?;
-        Ok(old.map(|old| PyBytes::new(py, &old)))
+        Ok(bytes::value(py, detached(py, || tree.replace(key, value))?))
     }
 
     // --- Counters ---
