@@ -18,7 +18,7 @@ import datetime
 import os
 import pathlib
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, MutableMapping, ValuesView
-from types import TracebackType
+from types import GenericAlias, TracebackType
 from typing import Literal, Self, TypeAlias, TypeVar, final, overload
 
 from typing_extensions import Buffer
@@ -566,6 +566,8 @@ class Rows(Iterator[_T]):
 
     def __iter__(self) -> Self: ...
     def __next__(self) -> _T: ...
+    @classmethod
+    def __class_getitem__(cls, key: object) -> GenericAlias: ...
 
 @final
 class Snapshot:
