@@ -28,7 +28,7 @@ fn views(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
 /// What a range reads.
 pub(crate) enum Place {
     /// The newest commits, or the state of a snapshot.
-    Tree(Option<Snapshot>),
+    Tree(Option<Arc<Snapshot>>),
     /// What a transaction sees; the options name its locks.
     Transaction(Arc<OpenTransaction>, TransactionCursorOptions, bool),
 }
@@ -127,7 +127,7 @@ impl Contents {
         let (source, takes_locks, transaction) = match place {
             Place::Tree(at) => {
                 let options = CursorOptions::new().range(ends);
-                let options = at.iter().fold(options, CursorOptions::at);
+                let options = at.iter().fold(options, |options, at| options.at(at));
                 let cursor = errors::detached(py, || tree.tree.cursor_with(options))?;
                 (Source::Tree(cursor), false, None)
             }

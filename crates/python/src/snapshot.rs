@@ -1,5 +1,7 @@
 //! Snapshots.
 
+use std::sync::Arc;
+
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
@@ -11,23 +13,26 @@ use crate::process::Owned;
 pub(crate) struct Snapshot {
     /// `None` once it is closed. The latch is held for a clone only, never without the interpreter
     /// lock.
-    held: Owned<Mutex<Option<frondb::Snapshot>>>,
+    held: Owned<Mutex<Option<Arc<frondb::Snapshot>>>>,
 }
 
 impl Snapshot {
     pub(crate) fn new(snapshot: frondb::Snapshot) -> Self {
-        Self { held: Owned::new(Mutex::new(Some(snapshot))) }
+        Self { held: Owned::new(Mutex::new(Some(Arc::new(snapshot)))) }
     }
 
     /// # Errors
     /// `Closed`; `ForkedProcess`.
-    pub(crate) fn get(&self) -> PyResult<frondb::Snapshot> {
+    pub(crate) fn get(&self) -> PyResult<Arc<frondb::Snapshot>> {
         self.held.get()?.lock().clone().ok_or_else(|| errors::closed("snapshot"))
     }
 }
 
-/// Returns the snapshot of an optional argument.
-pub(crate) fn at(snapshot: Option<&Bound<'_, Snapshot>>) -> PyResult<Option<frondb::Snapshot>> {
+/// Returns the snapshot of an optional argument. The caller drops it without the interpreter lock: it
+/// may be the last handle of the snapshot.
+pub(crate) fn at(
+    snapshot: Option<&Bound<'_, Snapshot>>,
+) -> PyResult<Option<Arc<frondb::Snapshot>>> {
     snapshot.map(|snapshot| snapshot.get().get()).transpose()
 }
 

@@ -49,7 +49,7 @@ impl Tree {
         at: Option<&Bound<'py, Snapshot>>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let (tree, at) = (&self.get_open()?.tree, snapshot::at(at)?);
-        let value = detached(py, || match &at {
+        let value = detached(py, move || match &at {
             None => tree.get(key),
             Some(at) => tree.get_at(key, at),
         })?;
@@ -129,7 +129,7 @@ impl Tree {
         snapshot: Option<&Bound<'_, Snapshot>>,
     ) -> PyResult<bool> {
         let (tree, at, key) = (&self.get_open()?.tree, snapshot::at(snapshot)?, &*key);
-        detached(py, || match &at {
+        detached(py, move || match &at {
             None => tree.exists(key),
             Some(at) => tree.exists_at(key, at),
         })
@@ -153,7 +153,7 @@ impl Tree {
             objects.iter().map(|key| key.extract()).collect::<PyResult<Vec<Bytes<'_, '_>>>>();
         let keys = keys?;
         let keys: Vec<&[u8]> = keys.iter().map(|key| &**key).collect();
-        let values = detached(py, || match &at {
+        let values = detached(py, move || match &at {
             None => tree.multi_get(&keys),
             Some(at) => tree.multi_get_at(&keys, at),
         })?;
