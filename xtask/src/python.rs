@@ -26,7 +26,7 @@ pub(crate) fn run() -> Result {
     install_tools(|_| true)?;
     let dist = folder().join("dist");
     remove(&dist)?;
-    maturin("build --release --strip", &dist)?;
+    maturin("build --release", &dist)?;
     maturin("sdist", &dist)?;
     check_source(&only(&dist, ".tar.gz")?)?;
     install_wheel(&only(&dist, ".whl")?)?;
