@@ -1,6 +1,7 @@
 //! Databases.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use frondb::{BackupOptions, Durability, TransactionOptions};
 use pyo3::prelude::*;
@@ -13,7 +14,7 @@ use crate::bytes::Bytes;
 use crate::errors::detached;
 use crate::handle::{Database, Life, OpenTree};
 use crate::options;
-use crate::process::Owned;
+use crate::process::{self, Owned, Running};
 use crate::progress::Progress;
 use crate::report::{BackupReport, VerifyReport, statistics};
 use crate::snapshot::Snapshot;
@@ -32,8 +33,10 @@ pub(crate) fn open(
 ) -> PyResult<Db> {
     let options = options::of_database(memory, options)?;
     let durability = if commit_sync { Durability::Sync } else { Durability::NoSync };
+    process::check_parent()?;
+    let running = Arc::new(Running::begin());
     let db = detached(py, || frondb::Db::open(&path, options))?.with_commit_sync(durability);
-    Ok(Db { path, open: Owned::new(Database { db, life: Life::new("database") }) })
+    Ok(Db { path, open: Owned::new(Database { db, life: Life::new("database"), running }) })
 }
 
 /// An open database; `frondb.open` makes one.
@@ -297,7 +300,9 @@ impl Db {
         let open = self.open.get()?;
         open.life.close();
         // A second call returns the error of the first, or waits for it.
-        detached(py, || open.db.close())
+        let closed = detached(py, || open.db.close());
+        open.running.end();
+        closed
     }
 
     fn __enter__(this: Py<Self>) -> PyResult<Py<Self>> {

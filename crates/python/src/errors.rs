@@ -77,8 +77,9 @@ pub(crate) fn busy(what: &str) -> PyErr {
 pub(crate) fn forked(owner: u32) -> PyErr {
     Python::attach(|py| {
         let message = format!(
-            "the database was opened by process {owner}, before a fork: open it after the fork, in \
-             one process (multiprocessing: use the start method spawn)"
+            "process {owner} had a database open when it forked this one, which can use none: open \
+             databases after the fork only, or start processes without a fork (multiprocessing: \
+             the start method spawn)"
         );
         match class(py, "ForkedProcess").and_then(|class| class.call1((message,))) {
             Ok(exception) => PyErr::from_value(exception),

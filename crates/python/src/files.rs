@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 
 use crate::options;
+use crate::process;
 use crate::progress::Progress;
 use crate::report::{BackupContents, RestoreReport};
 
@@ -19,6 +20,7 @@ pub(crate) fn restore(
     dir_mode: Option<u32>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<RestoreReport> {
+    process::check_parent()?;
     let mut options = options::of_database(None, None)?;
     if let Some(mode) = file_mode {
         options = options.file_mode(mode);
@@ -41,6 +43,7 @@ pub(crate) fn verify_backup(
     backup: PathBuf,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<BackupContents> {
+    process::check_parent()?;
     let contents = Progress::during(py, progress, |progress| {
         frondb::Db::verify_backup(&backup, &mut |done, total| progress.tell(done, total))
     })?;

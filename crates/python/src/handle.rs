@@ -7,6 +7,7 @@ use frondb::{Batch, Durability};
 use pyo3::prelude::*;
 
 use crate::errors;
+use crate::process::Running;
 
 /// Whether something was closed, for the objects that refer to it. The engine refuses calls after a
 /// close too; this flag also stops iterators that have rows left of their last read.
@@ -44,6 +45,8 @@ impl Life {
 pub(crate) struct Database {
     pub(crate) db: frondb::Db,
     pub(crate) life: Arc<Life>,
+    /// After `db`, so that the threads have ended when the last of these is dropped.
+    pub(crate) running: Arc<Running>,
 }
 
 impl Database {
@@ -67,6 +70,8 @@ pub(crate) struct OpenTree {
 /// A transaction that has begun.
 pub(crate) struct OpenTransaction {
     pub(crate) transaction: frondb::Transaction,
+    /// The transaction keeps the database open.
+    pub(crate) _running: Arc<Running>,
     /// Whether the transaction has ended, or was prepared: a `with` block then leaves it as it is.
     pub(crate) life: Arc<Life>,
     /// Whether its plain reads lock what they read.

@@ -5,10 +5,15 @@
 //! the database would unlock the directory under the parent. So the child may neither use nor drop
 //! a handle: [`Owned`] refuses the first and leaks the second.
 //!
+//! Nor may the child open a database of its own if the parent had one open: at the moment of the fork
+//! a worker of the parent may have held a latch of the whole process, such as those of parking_lot's
+//! table of waiting threads, and the child would wait for it for ever. [`Running`] counts the open
+//! databases.
+//!
 //! Python tells of a fork (`os.register_at_fork`), so a check costs one load instead of a system
 //! call. All Python code that forks tells, `multiprocessing` and `subprocess` included.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use pyo3::prelude::*;
 
@@ -16,11 +21,15 @@ use crate::errors;
 
 /// The pid of this process; 0 before the module is imported.
 static PID: AtomicU32 = AtomicU32::new(0);
+/// Open databases of this process, or of its parent at the fork.
+static RUNNING: AtomicU32 = AtomicU32::new(0);
+/// The pid of the parent if it had a database open at the fork, or its own parent had; otherwise 0.
+static BUSY_PARENT: AtomicU32 = AtomicU32::new(0);
 
 /// Notes the pid, now and in each forked child.
 pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
-    note_pid();
-    let child = wrap_pyfunction!(note_pid, py)?;
+    PID.store(std::process::id(), Ordering::Relaxed);
+    let child = wrap_pyfunction!(note_fork, py)?;
     let arguments = pyo3::types::PyDict::new(py);
     arguments.set_item("after_in_child", child)?;
     py.import("os")?.getattr("register_at_fork")?.call((), Some(&arguments))?;
@@ -28,8 +37,50 @@ pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
 }
 
 #[pyfunction]
-fn note_pid() {
-    PID.store(std::process::id(), Ordering::Relaxed);
+fn note_fork() {
+    let parent = PID.swap(std::process::id(), Ordering::Relaxed);
+    if RUNNING.swap(0, Ordering::Relaxed) > 0 {
+        BUSY_PARENT.store(parent, Ordering::Relaxed);
+    }
+}
+
+/// Checks that this process can run an engine.
+///
+/// # Errors
+/// `ForkedProcess` in a child of a process that had a database open at the fork.
+pub(crate) fn check_parent() -> PyResult<()> {
+    match BUSY_PARENT.load(Ordering::Relaxed) {
+        0 => Ok(()),
+        parent => Err(errors::forked(parent)),
+    }
+}
+
+/// An open database, whose worker threads run until it is closed or dropped.
+pub(crate) struct Running {
+    pid: u32,
+    has_ended: AtomicBool,
+}
+
+impl Running {
+    /// Counts a database, before its threads begin.
+    pub(crate) fn begin() -> Self {
+        RUNNING.fetch_add(1, Ordering::Relaxed);
+        Self { pid: PID.load(Ordering::Relaxed), has_ended: AtomicBool::new(false) }
+    }
+
+    /// Notes that the threads have ended.
+    pub(crate) fn end(&self) {
+        if !self.has_ended.swap(true, Ordering::Relaxed) && self.pid == PID.load(Ordering::Relaxed)
+        {
+            RUNNING.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 /// A handle of the engine, or of something that refers to an open database. Only the process that

@@ -11,8 +11,8 @@ use pyo3::types::{PyBytes, PyTuple};
 use crate::arguments::Keys;
 use crate::bytes::Bytes;
 use crate::errors;
-use crate::handle::{Life, OpenTransaction, OpenTree};
-use crate::process::Owned;
+use crate::handle::{Database, Life, OpenTransaction, OpenTree};
+use crate::process::{Owned, Running};
 use crate::scan::{Part, Scan, Source, part_of};
 
 /// Rows counted between two checks for Ctrl-C.
@@ -140,7 +140,8 @@ impl Contents {
         };
         let scan = Scan::new(source, part, is_reverse ^ flip, takes_locks);
         let scan = Owned::new(Mutex::new(Some(scan)));
-        Ok(Rows { scan, database: Arc::clone(&tree.database.life), transaction })
+        let Database { life, running, .. } = &tree.database;
+        Ok(Rows { scan, database: Arc::clone(life), transaction, _running: Arc::clone(running) })
     }
 }
 
@@ -151,6 +152,8 @@ pub(crate) struct Rows {
     scan: Owned<Mutex<Option<Scan>>>,
     database: Arc<Life>,
     transaction: Option<Arc<Life>>,
+    /// After `scan`: the cursor of a transaction keeps the database open.
+    _running: Arc<Running>,
 }
 
 #[pymethods]

@@ -32,8 +32,13 @@ impl Transaction {
         is_serializable: bool,
     ) -> PyResult<Self> {
         let transaction = detached(py, || database.db.begin(options))?;
-        let life = Life::new("transaction");
-        let open = Owned::new(Arc::new(OpenTransaction { transaction, life, is_serializable }));
+        let (life, running) = (Life::new("transaction"), Arc::clone(&database.running));
+        let open = Owned::new(Arc::new(OpenTransaction {
+            transaction,
+            _running: running,
+            life,
+            is_serializable,
+        }));
         Ok(Self { open })
     }
 

@@ -26,6 +26,8 @@ def in_child(call: Callable[[], object]) -> str:
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
+        # A child that hangs fails the test.
+        signal.alarm(60)
         try:
             said = repr(call())
         except BaseException as error:
@@ -40,7 +42,7 @@ def in_child(call: Callable[[], object]) -> str:
     return said
 
 
-def test_a_child_cannot_use_the_objects_of_its_parent(db: frondb.Db, tree: frondb.Tree, path: Path) -> None:
+def test_a_child_cannot_use_the_objects_of_its_parent(db: frondb.Db, tree: frondb.Tree, path: Path, tmp_path: Path) -> None:
     tree[b"a"] = b"1"
     snapshot, batch, transaction, rows = db.snapshot(), db.batch(), db.begin(), iter(tree)
     load = db.bulk_load()
@@ -59,7 +61,9 @@ def test_a_child_cannot_use_the_objects_of_its_parent(db: frondb.Db, tree: frond
     ]
     for call in calls:
         assert in_child(call) == "ForkedProcess"
-    assert in_child(lambda: frondb.open(path, memory=MEMORY)) == "Busy"
+    for other in (path, tmp_path / "other"):
+        assert in_child(lambda: frondb.open(other, memory=MEMORY)) == "ForkedProcess"
+    assert in_child(lambda: frondb.verify_backup(path)) == "ForkedProcess"
     assert "closed" in in_child(lambda: snapshot) and "ended" in in_child(lambda: transaction)
     assert tree[b"a"] == b"1" and not db.closed
 
@@ -72,20 +76,28 @@ def test_a_child_that_drops_everything_does_no_harm(path: Path) -> None:
     del db
     assert in_child(lambda: things.clear()) == "None"
     # The child has neither unlocked the directory nor ended the transaction.
-    assert in_child(lambda: frondb.open(path, memory=MEMORY)) == "Busy"
+    with multiprocessing.get_context("spawn").Pool(1) as pool, pytest.raises(frondb.Busy):
+        pool.apply(count, (path,))
     things["transaction"].commit()
     assert things["tree"][b"a"] == b"1"
     things["db"].close()
 
 
-def test_a_child_opens_a_database_of_its_own(db: frondb.Db, tree: frondb.Tree, tmp_path: Path) -> None:
+def test_a_child_opens_a_database_if_its_parent_has_none_open(path: Path) -> None:
     def work() -> int:
-        with frondb.open(tmp_path / "of-child", memory=MEMORY) as own:
+        with frondb.open(path, memory=MEMORY) as own:
             own.tree("t").update((b"%d" % number, b"") for number in range(100))
             return len(own.tree("t"))
 
     assert in_child(work) == "100"
-    tree[b"a"] = b"1"
+    # A close, and the drop of the last handle, end the threads of a database.
+    frondb.open(path, memory=MEMORY).close()
+    tree = frondb.open(path, memory=MEMORY).tree("t")
+    assert in_child(work) == "ForkedProcess"
+    del tree
+    with pytest.raises(frondb.Invalid):
+        frondb.open(path, memory=1)
+    assert in_child(work) == "100"
 
 
 def count(path: Path) -> int:

@@ -7,7 +7,8 @@ Threads: any thread may use any object. A ``Batch``, a ``BulkWriter`` and an ite
 thread at a time, and raise ``Busy`` in a second one. Calls on one transaction run one after the
 other. Every call that may wait releases the interpreter lock.
 
-Processes: after a fork, the child raises ``ForkedProcess`` for each use of an object of its parent.
+Processes: after a fork while a database is open, the child raises ``ForkedProcess`` for each use of
+an object of its parent, and for each ``open``.
 
 Errors: a call raises a subclass of ``Error`` that says what to do, or ``TypeError`` for an argument
 of a wrong type. All calls on a closed object raise ``Closed``; all reads may raise ``Corruption``

@@ -104,4 +104,4 @@ class TooManyLocks(Error):
 
 
 class ForkedProcess(Error, RuntimeError):
-    """The database was opened before a fork, by the parent of this process."""
+    """The parent of this process had a database open at the fork: this process can use none."""
