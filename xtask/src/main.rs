@@ -27,6 +27,7 @@
 //! | [`install`] | installs missing programs, or says how to |
 //! | [`install_c`] | the C library's header, and installing it |
 //! | [`stripped`] | installed libraries without debug symbols |
+//! | [`python`] | the wheel for Python, and the tools of its tests |
 //! | [`mariadb`] | the storage engine plugin and a private server |
 //! | [`suite`] | the command `test` |
 //! | [`bench`](mod@bench), [`fuzz`], [`audit`] | the commands of these names |
@@ -49,6 +50,7 @@ mod modules;
 mod pages;
 mod pool;
 mod programs;
+mod python;
 mod report;
 mod sanitize;
 mod shuttle;
@@ -87,6 +89,8 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   sanitize   tests of crates with unsafe code under address sanitizer or valgrind
   shuttle    concurrency tests under the shuttle scheduler
   soak       TIMES= MINUTES= SEED=  the random tests of `test`, longer and on new seeds
+  python     build, install and test the wheel and the source distribution for Python
+  python-tools  make the environment with which `test` runs the tests in Python
   plugin     SERVER=  build ha_frondb.so for the installed MariaDB server, or for another series
   install-plugin  PLUGIN_DIR= BIN_DIR= DESTDIR= FROM= PROGRAMS=  install ha_frondb.so and programs for the installed server
   server     SERVER=  start a private MariaDB server with the plugin, and a client
@@ -126,6 +130,8 @@ fn main() -> ExitCode {
             shuttle::compile(rustc, &rest)
         }
         "soak" => soak::run(&rest),
+        "python" => python::run(),
+        "python-tools" => python::tools(),
         "plugin" => mariadb::with_server(&command, &rest, mariadb::library, |_| mariadb::build()),
         "install-plugin" => mariadb::install_plugin(&rest),
         "server" => mariadb::with_server(&command, &rest, mariadb::library, |_| mariadb::start()),

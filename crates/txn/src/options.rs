@@ -93,11 +93,10 @@ impl TransactionOptions {
 
     /// Whether a write or a locking read of a row that was inserted, changed or deleted since the
     /// transaction's snapshot fails with `Conflict`. Default false: the write overwrites the
-    /// change, although the transaction's plain reads did not see it. The first plain read takes the
-    /// snapshot, or `Transaction::take_snapshot`; what the transaction writes and locks before is
-    /// never in conflict.
+    /// change, although the transaction's plain reads did not see it.
     ///
-    /// A locking cursor fails if it passes such a row. Only for repeatable read; at other levels
+    /// The first plain read takes the snapshot, or `Transaction::take_snapshot`; what the
+    /// transaction writes and locks before is never in conflict. A locking cursor fails if it passes such a row. Only for repeatable read; at other levels
     /// `Db::begin` fails with `Invalid`.
     #[must_use]
     pub fn snapshot_isolation(mut self, on: bool) -> Self {
