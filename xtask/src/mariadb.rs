@@ -37,4 +37,22 @@ pub(crate) use test::{
     build as build_tests, fetch, full as test_full, jobs as test_jobs, run as test,
 };
 
-use root::folder;
+use std::path::PathBuf;
+
+use crate::workspace::target_folder;
+
+/// The variable that is set inside a root: the series of its server.
+const INSIDE: &str = "FRONDB_SERVER_ROOT";
+
+/// Returns the folder in which these commands build.
+fn folder() -> PathBuf {
+    match std::env::var(INSIDE) {
+        Ok(series) => folder_of(&series),
+        Err(_) => target_folder().join("mariadb"),
+    }
+}
+
+/// Returns the folder for a server in a root.
+fn folder_of(series: &str) -> PathBuf {
+    target_folder().join(format!("mariadb-{series}"))
+}

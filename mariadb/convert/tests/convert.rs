@@ -90,7 +90,7 @@ fn state(client: &mut Client) -> Vec<String> {
         let definition = client.query(format!("SHOW CREATE TABLE {name}")).unwrap();
         let definition = text(&definition.rows[0][1]);
         // InnoDB of MariaDB 11.8 shows the name of a foreign key without doubling its backticks.
-        let definition = definition.replace("``", "`");
+        let definition = definition.replace('`', "");
         state.push(definition.replace("FronDB", "ENGINE").replace("InnoDB", "ENGINE"));
         if kind == "BASE TABLE" || kind == "SYSTEM VERSIONED" {
             let columns =

@@ -53,6 +53,8 @@ fn check_answers(client: &mut Client, version: &str) {
     let text = fs::read_to_string(kept().join(format!("{version}.txt"))).unwrap();
     let value =
         |value: &Value| value.as_ref().map_or("NULL".into(), |v| String::from_utf8_lossy(v).into());
+    let rebuild = "kept.versioned\tcheck\terror\tTable rebuild required. Please do \"ALTER TABLE \
+                   `versioned` FORCE\" or dump/reload to fix it!";
     let mut asked = 0;
     for entry in text.split_terminator("\n\n") {
         let (question, expected) = entry.split_once("\n----").unwrap();
@@ -63,6 +65,8 @@ fn check_answers(client: &mut Client, version: &str) {
         // MariaDB 11.8 shows numbers of table options without quotes.
         let expected = expected.trim_start_matches('\n');
         let unquoted = expected.replace("='4'", "=4").replace("='4096'", "=4096");
+        // Its history ends in 2106, so it asks for new rows of a table with history, with any engine.
+        let found = found.replace(rebuild, "kept.versioned\tcheck\tstatus\tOK");
         assert!(found == expected || found == unquoted, "{version}: {question}: {found}");
         asked += 1;
     }
@@ -74,6 +78,7 @@ fn write_on(client: &mut Client) {
     client
         .run([
             "XA COMMIT 'kept'",
+            "ALTER TABLE versioned FORCE",
             "INSERT INTO plain (n, s) SELECT n, s FROM plain WHERE n BETWEEN 40 AND 44",
             "UPDATE packed_none SET b = concat(b, '!') WHERE a <= 100",
             "DELETE FROM packed_lz4 WHERE a % 2",

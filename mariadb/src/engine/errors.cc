@@ -47,11 +47,15 @@ void log(const char *sentence) {
   sql_print_error("FronDB: %s", sentence);
 }
 
-/** Makes the server roll back the whole transaction, as the engine has done, even if the statement ignores the
-    error. */
+/** Makes the server roll back the whole transaction, even if the statement ignores the error. */
+void roll_back() {
+  if (THD *thd = _current_thd()) thd->mark_transaction_to_rollback(true);
+}
+
+/** The engine has rolled the transaction back. */
 void deadlock() {
   if (deadlock_listener) deadlock_listener();
-  if (THD *thd = _current_thd()) thd->mark_transaction_to_rollback(true);
+  roll_back();
 }
 
 /** Adds a warning, because the server's own message for this error does not say what to do. */
@@ -81,6 +85,10 @@ int ha_error(const Error &error) {
   copy(error.message(), last_sentence);
   if (kind == FRONDB_DEADLOCK)
     deadlock();
+  else if (kind == FRONDB_CONFLICT)
+    // As InnoDB does: the transaction cannot succeed at its snapshot, and an application that repeats it must not commit
+    // what it has done before.
+    roll_back();
   else if (kind == FRONDB_TOO_MANY_LOCKS)
     too_many_locks(error.message());
   else if (kind == FRONDB_CORRUPTION)

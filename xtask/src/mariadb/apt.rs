@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::folder;
-use super::root::release_of;
+use super::servers::release_of;
 use crate::Result;
 use crate::step::Cmd;
 

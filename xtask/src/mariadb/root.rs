@@ -12,31 +12,18 @@
 //! the root.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::servers::{self, Server};
+use super::servers::{self, Server, release_of};
+use super::{INSIDE, folder_of};
 use crate::Result;
 use crate::install::{apt, on_path};
 use crate::programs;
 use crate::step::Cmd;
-use crate::workspace::{read, root, target_folder};
+use crate::workspace::{root, target_folder};
 
 /// The variable of `make` and of commands that names a series of the server.
 const SERVER: &str = "SERVER";
-/// Set inside a root: the series.
-const INSIDE: &str = "FRONDB_SERVER_ROOT";
-
-/// Returns the folder in which the commands build.
-pub(super) fn folder() -> PathBuf {
-    match std::env::var(INSIDE) {
-        Ok(series) => folder_of(&series),
-        Err(_) => target_folder().join("mariadb"),
-    }
-}
-
-fn folder_of(series: &str) -> PathBuf {
-    target_folder().join(format!("mariadb-{series}"))
-}
 
 /// Runs `command` for the server that SERVER among `args` names: here if that is the server of this
 /// machine, else in a root. `before` builds with cargo what the command needs. Where there can be no
@@ -64,13 +51,6 @@ pub(crate) fn with_server(
     }
     before()?;
     enter(&server, name, &rest)
-}
-
-/// Returns the code name of the release of Debian in a root.
-pub(super) fn release_of(root: &Path) -> Result<String> {
-    let release = read(&root.join("etc/os-release"))?;
-    let codename = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
-    codename.map(str::to_owned).ok_or_else(|| "/etc/os-release names no release of Debian".into())
 }
 
 /// Makes the root, if it is missing, with the server and its test suites.

@@ -6,7 +6,7 @@ use toml::Table;
 
 use crate::Result;
 use crate::step::Cmd;
-use crate::workspace::{read_toml, root};
+use crate::workspace::{read, read_toml, root};
 
 const FILE: &str = "mariadb/servers.toml";
 const POOL: &str = "http://deb.debian.org/debian/pool/main/m/mariadb";
@@ -68,6 +68,13 @@ pub(super) fn of_series(series: &str) -> Result<Server> {
         format!("SERVER={series}: the plugin is built for MariaDB {}", known.join(" and "))
     })?;
     Ok(all.swap_remove(at))
+}
+
+/// Returns the code name of the release of Debian in a root.
+pub(super) fn release_of(root: &Path) -> Result<String> {
+    let release = read(&root.join("etc/os-release"))?;
+    let codename = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+    codename.map(str::to_owned).ok_or_else(|| "/etc/os-release names no release of Debian".into())
 }
 
 fn server_of(server: &Table) -> Option<Server> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::mtr::{self, Exceptions, Run, Tree};
 use super::plugin;
-use super::root::release_of;
+use super::servers::release_of;
 use crate::Result;
 use crate::install::{apt, on_path};
 use crate::pool::{self, Job, Ran};

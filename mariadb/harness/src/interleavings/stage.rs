@@ -5,8 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::Level;
-use super::script::{Script, Step, WAYS};
+use super::script::{Level, Script, Step, WAYS};
 use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::reply::{Reply, Value};
