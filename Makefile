@@ -10,7 +10,7 @@ XTASK  = $(CARGO) run --quiet --package xtask --
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-run: linker ## Main job of the embedded engine: load, query, report with a chart (under 3 minutes)
+run: linker ## Load and query FronDB, load a B-tree beside it, report with a chart (under 3 minutes)
 	$(CARGO) run --release --package frondb-bench -- run
 
 test: linker ## All checks: format, layers, modules, tidy, lints, all tests (under 8 minutes once built)
