@@ -73,6 +73,8 @@ pub struct Counts {
     /// Queries to which InnoDB and FronDB gave different answers, but the same answer when InnoDB
     /// used another plan.
     contradictions: u64,
+    /// Rows and entries that the plans have read in FronDB and in InnoDB.
+    rows_read: [u64; 2],
 }
 
 impl Counts {
@@ -96,6 +98,7 @@ impl Counts {
     /// Adds the counts of another run.
     pub fn merge(&mut self, other: &Self) {
         self.contradictions += other.contradictions;
+        self.add_rows_read(other.rows_read);
         for (code, count) in &other.errors {
             *self.errors.entry(*code).or_default() += count;
         }
@@ -109,6 +112,18 @@ impl Counts {
                 *all.entry(name.clone()).or_default() += count;
             }
         }
+    }
+
+    fn add_rows_read(&mut self, rows_read: [u64; 2]) {
+        for (all, rows) in self.rows_read.iter_mut().zip(rows_read) {
+            *all += rows;
+        }
+    }
+
+    /// Rows and entries that FronDB's plans have read for each one that InnoDB's plans have read.
+    pub fn reads_to_innodb(&self) -> f64 {
+        let [ours, theirs] = self.rows_read;
+        ours as f64 / theirs.max(1) as f64
     }
 
     /// The kinds, types and collations that occurred fewer than `least` times.
@@ -141,6 +156,8 @@ impl Counts {
             self.collations.len()
         );
         let _ = writeln!(text, "{} answers of InnoDB that depend on its plan", self.contradictions);
+        let [ours, theirs] = self.rows_read;
+        let _ = writeln!(text, "{ours} rows and entries read, InnoDB {theirs}");
         text
     }
 }
@@ -169,6 +186,9 @@ pub fn run(server: &mut Server, seed: u64, statements: u64, replays: &Path) -> R
         source.forget();
         let met = round_of(&mut pair, &mut source, &mut counts, &mut log, round)?;
         counts.contradictions += pair.contradictions;
+        if met.is_none() {
+            counts.add_rows_read(pair.rows_read()?);
+        }
         // Open transactions of this pair would block the replays.
         drop(pair);
         if let Some(what) = met {

@@ -1,7 +1,8 @@
 //! Backups by `SET frondb_backup_dir`, restored into other servers. A replica begins where the
 //! backup ends, and either side is killed. FronDB's backup has the same state as InnoDB's tables in
 //! a backup stage of the same session, and as the backup that mariadb-backup makes at the same
-//! time. The server is killed while it makes a backup.
+//! time. The server is killed while it makes a backup. VECTOR indexes, which the server keeps in
+//! tables of FronDB without a definition, are whole in a backup and after a kill.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -318,6 +319,79 @@ fn beside_mariadb_backup_both_have_one_state() {
     let checked = there.query("CHECK TABLE ours, parts EXTENDED").unwrap().rows;
     assert!(checked.iter().all(|row| row[3].as_deref() == Some(b"OK")), "{checked:?}");
     there.query("SELECT nextval(s)").unwrap();
+}
+
+/// The vector of a row, so that no other row has it.
+fn vector(id: u64) -> String {
+    format!("VEC_FromText('[{},{},{}]')", id / 1_000_000 * 50, id % 1_000_000, id % 7)
+}
+
+/// Inserts rows with vectors until the server is gone. Returns the ids of acknowledged rows.
+fn write_vectors(mut client: Client, writer: u64) -> Vec<u64> {
+    let mut done = Vec::new();
+    for id in writer * 1_000_000.. {
+        match client.query(format!("INSERT INTO vectors VALUES ({id}, {})", vector(id))) {
+            Ok(_) => done.push(id),
+            Err(Error::Lost(_)) => break,
+            Err(error) => assert!(matches!(error.code(), Some(1205 | 1213)), "a writer: {error}"),
+        }
+    }
+    done
+}
+
+/// Searches for every fifth row by the VECTOR index, which must find it.
+fn check_vectors(client: &mut Client) {
+    let checked = client.query("CHECK TABLE vectors EXTENDED").unwrap().rows;
+    assert!(checked.iter().all(|row| row[3].as_deref() == Some(b"OK")), "{checked:?}");
+    // The search is approximate: with this setting it visits all rows of a small table.
+    client.run(["SET mhnsw_ef_search = 10000"]).unwrap();
+    let ids = ids(client, "vectors");
+    let ids = ids.iter().map(|row| String::from_utf8(row[0].clone().unwrap()).unwrap());
+    for id in ids.step_by(5) {
+        let to = vector(id.parse().unwrap());
+        let nearest =
+            format!("SELECT id FROM vectors ORDER BY VEC_DISTANCE_EUCLIDEAN(v, {to}) LIMIT 1");
+        let plan = client.query(format!("EXPLAIN {nearest}")).unwrap().rows;
+        assert_eq!(plan[0][5].as_deref(), Some(&b"v"[..]), "{plan:?}");
+        assert_eq!(client.value(&nearest).unwrap(), id);
+    }
+}
+
+#[test]
+#[ignore = "needs a server of MariaDB 11.7 or newer: make test-mariadb SERVER=11.8"]
+fn vector_indexes_are_whole_in_a_backup_and_after_a_kill() {
+    let mut server = Server::start_fresh(&folder("vector-server"), options(1)).unwrap();
+    let mut here = server.connect_to("test").unwrap();
+    let table =
+        "CREATE TABLE vectors (id INT PRIMARY KEY, v VECTOR(3) NOT NULL, VECTOR INDEX v (v))";
+    here.run([format!("{table} ENGINE=FronDB")]).unwrap();
+    let to = fresh("vectors");
+    let pid = server.pid().unwrap().to_string();
+    let done: Vec<u64> = std::thread::scope(|scope| {
+        let start = |writer| {
+            let client = server.connect_to("test").unwrap();
+            scope.spawn(move || write_vectors(client, writer))
+        };
+        let writers: Vec<_> = (0..2).map(start).collect();
+        while here.number("SELECT count(*) FROM vectors").unwrap() < 100 {}
+        let backed_up = set_dir(&mut here, &to);
+        while here.number("SELECT count(*) FROM vectors").unwrap() < 200 {}
+        assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+        backed_up.unwrap();
+        writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect()
+    });
+    server.kill().unwrap();
+    server.start().unwrap();
+    let mut here = server.connect_to("test").unwrap();
+    for id in done {
+        let found = here.number(&format!("SELECT count(*) FROM vectors WHERE id = {id}")).unwrap();
+        assert_eq!(found, 1, "row {id} was acknowledged and is lost");
+    }
+    check_vectors(&mut here);
+    let copy = server_of("vector-copy", &[&to], options(3));
+    let mut there = copy.connect_to("test").unwrap();
+    assert!(there.number("SELECT count(*) FROM vectors").unwrap() >= 100);
+    check_vectors(&mut there);
 }
 
 /// Runs the script of mariadb/docs/backups.md that makes both backups, with programs that only

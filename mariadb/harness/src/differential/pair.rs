@@ -81,6 +81,14 @@ impl Pair {
         })
     }
 
+    /// The rows and entries that both sides have read since they connected.
+    pub(super) fn rows_read(&mut self) -> Result<[u64; 2]> {
+        const READ: &str = "SELECT SUM(variable_value) FROM information_schema.session_status \
+                            WHERE variable_name LIKE 'Handler_read%'";
+        let [ours, theirs] = &mut self.sides;
+        Ok([ours.number(READ)?, theirs.number(READ)?])
+    }
+
     /// Whether the table, or one of its partitions, is empty on FronDB's side.
     fn has_empty_part(&mut self, table: &str) -> Result<bool> {
         let [ours, _] = &mut self.sides;
