@@ -80,7 +80,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // The bytes of a serde format do not sort as the values do.
 //! assert!(postcard::to_allocvec(&255_u32)? > postcard::to_allocvec(&300_u32)?);
-//! assert!(Tuple::new().with(255_u32) < Tuple::new().with(300_u32));
+//! assert!(Tuple::new().with(255_u32).as_bytes() < Tuple::new().with(300_u32).as_bytes());
 //!
 //! /// A key of two columns.
 //! #[derive(PartialEq, Debug)]
