@@ -5,7 +5,7 @@ CARGO ?= cargo
 XTASK  = $(CARGO) run --quiet --package xtask --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test docs bench report fuzz audit sanitize shuttle soak python plugin server server-stop test-mariadb test-mariadb-full test-apps linker
+.PHONY: help run test docs bench report fuzz audit package sanitize shuttle soak python plugin server server-stop test-mariadb test-mariadb-full test-apps linker
 
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -41,6 +41,9 @@ fuzz: linker ## Fuzz the decoders with libFuzzer (nightly): TARGET= SECONDS=
 
 audit: linker ## Licences, bans and sources of all dependencies (cargo-deny)
 	@$(XTASK) audit
+
+package: linker ## Make the packages of the library as for crates.io, and build each of them alone
+	@$(XTASK) package
 
 sanitize: linker ## Tests of the crates with unsafe code, under address sanitizer or valgrind
 	@$(XTASK) sanitize

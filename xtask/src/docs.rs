@@ -15,8 +15,7 @@ use crate::workspace::target_folder;
 
 /// Builds the documentation of the library and checks it.
 pub(crate) fn check() -> Result {
-    let pages = Cmd::new("cargo", "doc --quiet --package frondb --no-deps");
-    pages.env("RUSTDOCFLAGS", "-D warnings").run()?;
+    build()?;
     let mut found = Vec::new();
     collect(&target_folder().join("doc/frondb"), &mut found)?;
     if found.is_empty() {
@@ -27,6 +26,12 @@ pub(crate) fn check() -> Result {
         "links to what is not public; write the name without a link:\n  {}",
         found.join("\n  ")
     ))
+}
+
+/// Builds the documentation of the library.
+pub(crate) fn build() -> Result {
+    let pages = Cmd::new("cargo", "doc --quiet --package frondb --no-deps");
+    pages.env("RUSTDOCFLAGS", "-D warnings").run()
 }
 
 fn collect(folder: &Path, found: &mut Vec<String>) -> Result {

@@ -16,6 +16,9 @@
 //! | [`subjects`] | checks the first lines of commit messages |
 //! | [`fuzz_entries`] | the decoders that the fuzzers call |
 //! | [`docs`] | checks the documentation of the library |
+//! | [`api`] | the list of what is public in the library |
+//! | [`package`](mod@package) | the packages of the library, as they would be published |
+//! | [`toolchain`] | the version of Rust that is promised to users |
 //! | [`pages`] | pages for operators, written from the source |
 //! | [`markdown`] | links and blocks of code of pages |
 //! | [`site`] | builds the documentation site |
@@ -35,6 +38,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
+mod api;
 mod audit;
 mod bench;
 mod command;
@@ -47,6 +51,7 @@ mod layers;
 mod mariadb;
 mod markdown;
 mod modules;
+mod package;
 mod pages;
 mod pool;
 mod programs;
@@ -62,6 +67,7 @@ mod subjects;
 mod suite;
 mod summary;
 mod tidy;
+mod toolchain;
 mod workspace;
 
 use std::path::Path;
@@ -82,6 +88,8 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   fuzz-targets  write the files of fuzz/ from the crates' fuzz entries
   pages      write options.md, status.md and errors.md from the source, and the Rust on all pages
   docs       check the pages of `cargo doc` for links that lead nowhere
+  api        write crates/frondb/api.txt, the list of what is public in the library
+  package    make the packages of the library as for crates.io, and build each of them alone
   site       build the documentation site and check its links
   header     write crates/capi/include/frondb.h from the source
   install-c  PREFIX= DESTDIR= FROM=  install the C library, its header and frondb.pc
@@ -120,6 +128,8 @@ fn main() -> ExitCode {
         "fuzz-targets" => fuzz::write_targets(),
         "pages" => pages::write(),
         "docs" => docs::check(),
+        "api" => api::write(),
+        "package" => package::run(),
         "site" => site::build(),
         "header" => install_c::header(),
         "install-c" => install_c::run(&rest),

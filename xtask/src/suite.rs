@@ -11,7 +11,8 @@ use crate::programs::{self, Program};
 use crate::step::Cmd;
 use crate::summary::Summary;
 use crate::{
-    Result, docs, fuzz, install, layers, mariadb, modules, python, report, shuttle, subjects, tidy,
+    Result, api, docs, fuzz, install, layers, mariadb, modules, package, python, report, shuttle,
+    subjects, tidy, toolchain,
 };
 
 pub(crate) fn run() -> Result {
@@ -19,15 +20,18 @@ pub(crate) fn run() -> Result {
     install::rust_components()?;
     let mut summary = Summary::default();
     let fetching = std::thread::spawn(mariadb::fetch);
+    summary.step("version of Rust", toolchain::check);
     summary.step("format", || Cmd::new("cargo", "fmt --all --check").run());
     summary.step("layers", || report("layers", layers::check()));
     summary.step("modules", || report("modules", modules::check()));
     summary.step("tidy", || report("tidy", tidy::check()));
+    summary.step("packages", || report("packages", package::check()));
     summary.step("subjects", || report("subjects", subjects::check()));
     summary.step("fuzzers", fuzz::check);
     summary
         .step("lints", || Cmd::new("cargo", "clippy --quiet --all-targets -- -D warnings").run());
     summary.step("documentation", docs::check);
+    summary.step("public interface", api::check);
     summary.step("tools for Python", python::tools);
     let (mut jobs, mut built) = (Vec::new(), Vec::new());
     summary.step("build", || {

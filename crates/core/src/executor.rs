@@ -17,6 +17,14 @@ use std::thread;
 #[cfg(shuttle)]
 use shuttle::thread;
 
+pub use thread::ThreadId;
+
+/// Returns the id of the calling thread, by which the thread can be recognised later.
+#[must_use]
+pub fn current_thread() -> ThreadId {
+    thread::current().id()
+}
+
 /// The function that a thread runs.
 pub type Task = Box<dyn FnOnce() + Send + 'static>;
 

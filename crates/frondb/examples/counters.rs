@@ -2,6 +2,7 @@
 //! tree.
 //!
 //! `cargo run --release -p frondb --example counters`
+#![allow(clippy::expect_used, clippy::print_stdout, reason = "a program")]
 
 use frondb::{Batch, Db, Durability, Options, Result, TreeOptions, UpdateFn};
 
@@ -28,7 +29,6 @@ impl UpdateFn for Add {
     }
 }
 
-#[allow(clippy::print_stdout)]
 fn main() -> Result<()> {
     let dir = std::env::temp_dir().join(format!("frondb-counters-{}", std::process::id()));
     let db = Db::open(&dir, Options::default().create_new(true).update_fn(Add))?;
@@ -40,9 +40,16 @@ fn main() -> Result<()> {
     }
     db.write(&batch, Durability::Sync)?;
     let count = hits.get(b"/page/0")?.as_deref().and_then(number);
+    let pages = (0..100_000u64).filter(|i| i * i % 1_000 == 0).count();
+    assert_eq!(count, i64::try_from(pages).ok());
     println!("hits of /page/0: {count:?}");
     db.close()?;
-    let removed = std::fs::remove_dir_all(&dir);
-    println!("removed {}: {}", dir.display(), removed.is_ok());
+    std::fs::remove_dir_all(&dir).expect("the folder can be removed");
     Ok(())
+}
+
+/// `make test` runs the program.
+#[test]
+fn runs() -> Result<()> {
+    main()
 }

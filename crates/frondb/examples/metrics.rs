@@ -2,6 +2,7 @@
 //! (metric_id, ts) and (device_id, ts), filled in batches and queried by prefix and range.
 //!
 //! `cargo run --release -p frondb --example metrics`
+#![allow(clippy::expect_used, clippy::print_stdout, reason = "a program")]
 
 use frondb::tuple::{Tuple, prefix_end};
 use frondb::{Batch, CursorOptions, Db, Durability, Options, Result, Tree, TreeOptions};
@@ -68,7 +69,6 @@ impl Metrics {
     }
 }
 
-#[allow(clippy::print_stdout)]
 fn main() -> Result<()> {
     let dir = std::env::temp_dir().join(format!("frondb-metrics-{}", std::process::id()));
     let db = Db::open(&dir, Options::default().create_new(true))?;
@@ -85,13 +85,23 @@ fn main() -> Result<()> {
         }
     }
     db.write(&batch, Durability::Sync)?;
-    println!("average of metric 1: {:?}", metrics.average(1, 2_000, 3_000)?);
-    println!("newest of device 7:  {:?}", metrics.newest(7)?);
+    let (average, newest) = (metrics.average(1, 2_000, 3_000)?, metrics.newest(7)?);
+    println!("average of metric 1: {average:?}");
+    println!("newest of device 7:  {newest:?}");
+    // Metric 1 is of the devices 1, 4 and 7; a sine is between -1 and 1.
+    assert!(average.is_some_and(|average| (3.0..5.0).contains(&average)));
+    assert_eq!(newest, Some(7.0 + 99.99_f64.sin()));
     metrics.expire(9_000)?;
+    assert_eq!(metrics.primary.range(..)?.count(), 10_000);
     let all = metrics.primary.estimate(b"", prefix_end(b"").as_deref())?;
     println!("rows left, about:    {}", all.entries);
     db.close()?;
-    let removed = std::fs::remove_dir_all(&dir);
-    println!("removed {}: {}", dir.display(), removed.is_ok());
+    std::fs::remove_dir_all(&dir).expect("the folder can be removed");
     Ok(())
+}
+
+/// `make test` runs the program.
+#[test]
+fn runs() -> Result<()> {
+    main()
 }

@@ -37,8 +37,11 @@
 //!
 //! # Threads
 //! [`Db`], [`Tree`] and [`Snapshot`] are `Send + Sync` and cheap to clone. A [`Cursor`] or a
-//! [`Batch`] belongs to one thread at a time.
+//! [`Batch`] belongs to one thread at a time. A task that must not wait for the device calls
+//! [`Tree::get_async`], [`Tree::range_async`] or [`Db::sync_async`], under any runtime.
 
+mod async_calls;
+mod async_range;
 mod attachment;
 mod backup;
 mod bulk;
@@ -53,7 +56,11 @@ mod open;
 mod opening;
 mod optimize;
 mod options;
+mod pending;
+mod readers;
 mod salvage;
+#[cfg(doctest)]
+mod serde_examples;
 mod stats;
 mod target;
 #[cfg(any(test, feature = "testing"))]
@@ -72,6 +79,7 @@ pub use crate::backup::verify::BackupContents;
 pub use crate::files::{FileInfo, FileKind};
 pub use crate::open::recovery::Recovery;
 pub use crate::stats::{EngineStats as Stats, Latencies, TreeStats};
+pub use async_range::AsyncRange;
 pub use attachment::{AttachedStats, AttachedTree, Attachment};
 pub use backup::{Backup, BackupOptions};
 pub use bulk::BulkLoad;
@@ -170,6 +178,7 @@ pub use frondb_txn::{BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicat
 #[doc(inline)]
 pub use frondb_wal::SyncMode;
 pub use options::{Options, TreeOptions};
+pub use pending::Pending;
 pub use salvage::{DamagedRange, SalvageReport, SalvagedTree};
 pub use transaction::{
     BulkStatement, Committing, Isolation, Savepoint, Transaction, TransactionCursor,

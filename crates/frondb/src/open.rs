@@ -31,8 +31,8 @@ use frondb_background::Load;
 use frondb_commit::{Batch, CallGuard, Durability};
 use frondb_core::Result;
 use frondb_core::executor::JoinHandle;
-use frondb_core::sync::Mutex;
 use frondb_core::sync::atomic::AtomicBool;
+use frondb_core::sync::{Arc, Mutex};
 use frondb_device::{DeviceLock, SharedDevice};
 use frondb_txn::BatchLocks;
 
@@ -40,6 +40,7 @@ use crate::open::parts::Parts;
 use crate::open::process_memory::ProcessMemory;
 use crate::open::recovery::Recovery;
 use crate::options::Options;
+use crate::readers::Readers;
 
 /// An open database. Every method may be called from any thread.
 ///
@@ -54,6 +55,8 @@ pub(crate) struct Open {
     pub(crate) log_device: SharedDevice,
     pub(crate) memory: ProcessMemory,
     workers: Mutex<Vec<JoinHandle>>,
+    /// The threads of asynchronous calls.
+    pub(crate) readers: Arc<Readers>,
     pub(crate) recovery: Recovery,
     /// The locks of the database directory and of the log directory; empty once closed.
     locks: Mutex<Vec<DeviceLock>>,

@@ -58,6 +58,23 @@ impl Run {
         }
     }
 
+    /// Works as [`cached_for_lookup`](Self::cached_for_lookup), but never reads the device: returns
+    /// `None` also if the block is cached as a frame and its dictionary is not in memory.
+    pub(crate) fn block_in_memory(&self, number: usize) -> Option<(Block, bool)> {
+        match self.hit(number)? {
+            Cached::Block(block) => Some((self.laid_out(number, block), false)),
+            Cached::Frame(frame) => {
+                // Hold the dictionary, so that decoding finds it even if the run does not keep it.
+                let _held = match (self.meta().dictionary, self.dictionary.get()) {
+                    (Some(named), None) => Some(self.env().dictionaries.find(named.hash)?),
+                    _ => None,
+                };
+                Some((self.decode_frame_of(number, &frame)?, true))
+            }
+            _ => None,
+        }
+    }
+
     /// Counts another read of data block `number`, which the caller has inserted and holds as
     /// `block`. Returns the decoded block that the cache has now, or else `block`.
     pub(crate) fn cached_again(&self, number: usize, block: &Block) -> Block {

@@ -25,6 +25,7 @@ mod env;
 mod estimate;
 mod filter_writer;
 pub mod format;
+mod in_memory;
 mod index;
 mod index_frames;
 mod index_reads;

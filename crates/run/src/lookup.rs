@@ -174,7 +174,7 @@ impl Run {
     /// Calls `visit` with the version of `key` in the row cache if `snapshot` sees it, and returns
     /// what [`get`](Self::get) returns; `None` if the row cache does not have the key.
     #[inline]
-    fn visit_row(
+    pub(crate) fn visit_row(
         &self,
         key: &[u8],
         snapshot: SeqNo,

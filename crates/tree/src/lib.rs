@@ -14,6 +14,7 @@
 //! | `stowed.rs` | a tree that nothing uses, in few bytes |
 //! | `version.rs`, `source.rs` | the sources of a reader: memtables, attached runs, the trunk |
 //! | `get.rs`, `multi_get.rs`, `multi_get/` | point lookups, of one key and of several |
+//! | `in_memory.rs` | point lookups that read no device |
 //! | `cursor/` | ordered reading |
 //! | `pins.rs` | the versions that cursors pin, and how a flush unpins them |
 //! | `value.rs` | reading large values |
@@ -36,6 +37,7 @@ pub mod estimate;
 pub mod get;
 mod handle;
 mod health;
+mod in_memory;
 mod large_values;
 mod memory;
 mod multi_get;
@@ -58,6 +60,7 @@ pub use cursor::{Cursor, CursorOptions, KeyRange, Moves, Range, Resting};
 pub use damage::{DamagedRange, damaged_ranges};
 pub use handle::AsTree;
 pub use health::Health;
+pub use in_memory::get_in_memory;
 pub use large_values::LargeValues;
 pub use memory::{Memory, MemoryRules, MemoryShares};
 pub use multi_get::{multi_get, multi_get_under};

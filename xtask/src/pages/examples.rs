@@ -6,7 +6,7 @@ use crate::markdown::{Fence, fences_of};
 use crate::workspace::{read, root};
 
 /// Pages with the sources of their blocks of Rust: a file, and the number of the example in it.
-const PAGES: [(&str, &[(&str, usize)]); 5] = [
+const PAGES: [(&str, &[(&str, usize)]); 6] = [
     ("README.md", &[("crates/frondb/src/lib.rs", 0)]),
     (
         "docs/rust.md",
@@ -14,12 +14,23 @@ const PAGES: [(&str, &[(&str, usize)]); 5] = [
             ("crates/frondb/src/tree.rs", 4),
             ("crates/frondb/src/transaction.rs", 0),
             ("crates/frondb/src/tree.rs", 3),
+            ("crates/frondb/src/async_calls.rs", 0),
+            ("crates/frondb/src/async_calls.rs", 1),
         ],
     ),
     ("docs/guides/secondary-indexes.md", &[("crates/core/src/tuple.rs", 0)]),
     (
         "docs/guides/deletes.md",
         &[("crates/frondb/src/lib.rs", 2), ("crates/frondb/src/transaction.rs", 2)],
+    ),
+    (
+        "docs/guides/serde.md",
+        &[
+            ("crates/frondb/src/serde_examples.rs", 0),
+            ("crates/frondb/src/serde_examples.rs", 1),
+            ("crates/frondb/src/serde_examples.rs", 2),
+            ("crates/frondb/src/serde_examples.rs", 3),
+        ],
     ),
     ("docs/guides/bulk-load.md", &[("crates/frondb/src/bulk.rs", 0)]),
 ];

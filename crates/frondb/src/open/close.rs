@@ -11,14 +11,18 @@ impl Open {
     /// Even if this call fails, later calls that read or write data fail with `Closed`, and the
     /// directory may be opened again. A second call returns the result of the first.
     pub(crate) fn close(&self) -> Result<()> {
-        // Hold the lock until the end, so that a concurrent close returns only when the database is
-        // closed.
-        let mut locks = self.locks.lock();
-        if self.health.set_closed() {
-            self.txns.calls.wait();
-            *self.closed.lock() = self.finish();
-            locks.clear();
+        {
+            // Hold the lock until the end, so that a concurrent close returns only when the
+            // database is closed.
+            let mut locks = self.locks.lock();
+            if self.health.set_closed() {
+                self.txns.calls.wait();
+                *self.closed.lock() = self.finish();
+                locks.clear();
+            }
         }
+        // Without the lock, because a waker that a reader thread calls may close the database, too.
+        self.readers.stop();
         self.closed.lock().clone()
     }
 
@@ -92,5 +96,6 @@ impl Drop for Open {
         // nothing.
         self.health.set_closed();
         self.stop();
+        self.readers.stop();
     }
 }

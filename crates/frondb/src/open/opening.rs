@@ -14,6 +14,7 @@ use crate::open::layout::LOCK_FILE;
 use crate::open::parts::Parts;
 use crate::open::recovery::{self, Recovered};
 use crate::options::Options;
+use crate::readers::Readers;
 
 impl Open {
     /// Opens the database in `device`, or creates one if the options allow it. The log is in
@@ -110,6 +111,7 @@ impl Open {
         executor: &SharedExecutor,
     ) -> Result<Self> {
         let Recovered { parts, recovery, memory, log_device, lock: log_lock } = recovered;
+        let readers = Readers::new(Arc::clone(&parts.reads), SharedExecutor::clone(executor));
         let open = Self {
             parts,
             memory,
@@ -117,6 +119,7 @@ impl Open {
             device,
             log_device,
             workers: Mutex::default(),
+            readers,
             recovery,
             locks: Mutex::new(vec![log_lock, lock]),
             is_backing_up: AtomicBool::new(false),

@@ -5,6 +5,7 @@
 #![cfg(shuttle)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod asynchronous;
 mod full_disk;
 mod manifest;
 mod pins;
