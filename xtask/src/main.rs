@@ -27,6 +27,7 @@
 //! | [`install`] | installs missing programs, or says how to |
 //! | [`install_c`] | the C library's header, and installing it |
 //! | [`stripped`] | installed libraries without debug symbols |
+//! | [`packages`] | packages for Debian |
 //! | [`python`] | the wheel for Python, and the tools of its tests |
 //! | [`mariadb`] | the storage engine plugin and a private server |
 //! | [`suite`] | the command `test` |
@@ -47,6 +48,7 @@ mod layers;
 mod mariadb;
 mod markdown;
 mod modules;
+mod packages;
 mod pages;
 mod pool;
 mod programs;
@@ -91,6 +93,9 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   soak       TIMES= MINUTES= SEED=  the random tests of `test`, longer and on new seeds
   python     build, install and test the wheel and the source distribution for Python
   python-tools  make the environment with which `test` runs the tests in Python
+  packages   SUITE=  build packages for a release of Debian, bookworm or trixie, in a root
+  test-packages  SUITE= REPRODUCE=  install, use, upgrade and remove the packages in a root
+  package-files  TO=  put the files of all packages into a folder, for debian/rules
   plugin     SERVER=  build ha_frondb.so for the installed MariaDB server, or for another series
   install-plugin  PLUGIN_DIR= BIN_DIR= DESTDIR= FROM= PROGRAMS=  install ha_frondb.so and programs for the installed server
   server     SERVER=  start a private MariaDB server with the plugin, and a client
@@ -130,6 +135,11 @@ fn main() -> ExitCode {
             shuttle::compile(rustc, &rest)
         }
         "soak" => soak::run(&rest),
+        "packages" => packages::run(&rest),
+        "packages-inside" => packages::inside(&rest),
+        "test-packages" => packages::test(&rest),
+        "test-packages-inside" => packages::test_inside(&rest),
+        "package-files" => packages::files(&rest),
         "python" => python::run(),
         "python-tools" => python::tools(),
         "plugin" => mariadb::with_server(&command, &rest, mariadb::library, |_| mariadb::build()),
