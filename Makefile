@@ -5,7 +5,7 @@ CARGO ?= cargo
 XTASK  = $(CARGO) run --quiet --package xtask --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test docs bench report fuzz audit package sanitize shuttle soak python plugin server server-stop test-mariadb test-mariadb-full test-apps linker
+.PHONY: help run test docs bench report fuzz audit crates sanitize shuttle soak python packages test-packages plugin server server-stop test-mariadb test-mariadb-full test-apps linker
 
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -42,8 +42,8 @@ fuzz: linker ## Fuzz the decoders with libFuzzer (nightly): TARGET= SECONDS=
 audit: linker ## Licences, bans and sources of all dependencies (cargo-deny)
 	@$(XTASK) audit
 
-package: linker ## Make the packages of the library as for crates.io, and build each of them alone
-	@$(XTASK) package
+crates: linker ## Make the packages of the library as for crates.io, and build each of them alone
+	@$(XTASK) crates
 
 sanitize: linker ## Tests of the crates with unsafe code, under address sanitizer or valgrind
 	@$(XTASK) sanitize
@@ -57,6 +57,14 @@ soak: linker ## The random tests of test, longer and on new seeds: TIMES= MINUTE
 
 python: linker ## Build the wheel and the source distribution for Python into target/python/dist, and test them
 	@$(XTASK) python
+
+packages: linker ## Build packages for Debian into target/packages/SUITE: SUITE=bookworm (default) or trixie
+	@$(call only,SUITE)
+	@$(XTASK) packages $(if $(SUITE),SUITE=$(SUITE))
+
+test-packages: linker ## Install, use, upgrade and remove the packages in a root folder: SUITE=, REPRODUCE=1 builds twice and compares
+	@$(call only,SUITE REPRODUCE)
+	@$(XTASK) test-packages $(foreach v,SUITE REPRODUCE,$(if $($v),'$v=$($v)'))
 
 plugin: linker ## Build ha_frondb.so, the storage engine for Debian's MariaDB server: SERVER=10.11 or 11.8
 	@$(call only,SERVER)

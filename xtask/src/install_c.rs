@@ -53,7 +53,14 @@ pub(crate) fn run(args: &[String]) -> Result {
         }
     };
     let version = version()?;
-    install(&from, Path::new(prefix), get("DESTDIR").unwrap_or(""), &version)?;
+    Installation {
+        from: &from,
+        prefix: Path::new(prefix),
+        lib: "lib",
+        dest_dir: get("DESTDIR").unwrap_or(""),
+        keep_symbols: false,
+    }
+    .install(&version)?;
     println!("installed frondb {version} in {prefix}");
     println!(
         "programs linked with `pkg-config --libs frondb` find the library in {prefix}/lib; for others run \
@@ -63,51 +70,74 @@ pub(crate) fn run(args: &[String]) -> Result {
 }
 
 /// Returns the version of all packages.
-fn version() -> Result<String> {
+pub(crate) fn version() -> Result<String> {
     let table = read_toml(&root().join("Cargo.toml"))?;
     let package = table.get("workspace").and_then(|w| w.get("package"));
     let version = package.and_then(|p| p.get("version")).and_then(Value::as_str);
     version.map(str::to_owned).ok_or_else(|| "Cargo.toml: no version of the workspace".to_owned())
 }
 
-fn install(from: &Path, prefix: &Path, dest_dir: &str, version: &str) -> Result {
-    let written = match prefix.strip_prefix("/") {
-        Ok(below) if !dest_dir.is_empty() => Path::new(dest_dir).join(below),
-        _ => prefix.to_owned(),
-    };
-    let (include, lib) = (written.join("include"), written.join("lib"));
-    for folder in [&include, &lib.join("pkgconfig")] {
-        fs::create_dir_all(folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
+/// What is installed, and where.
+pub(crate) struct Installation<'a> {
+    /// The folder of the built libraries.
+    pub(crate) from: &'a Path,
+    pub(crate) prefix: &'a Path,
+    /// The folder of the libraries, below the prefix.
+    pub(crate) lib: &'a str,
+    /// Put before the path of every installed file; may be empty.
+    pub(crate) dest_dir: &'a str,
+    /// Leaves the debug symbols in the shared library, for tools of packages that split them off.
+    pub(crate) keep_symbols: bool,
+}
+
+impl Installation<'_> {
+    /// Installs the files of `version`.
+    pub(crate) fn install(&self, version: &str) -> Result {
+        let written = match self.prefix.strip_prefix("/") {
+            Ok(below) if !self.dest_dir.is_empty() => Path::new(self.dest_dir).join(below),
+            _ => self.prefix.to_owned(),
+        };
+        let (include, lib) = (written.join("include"), written.join(self.lib));
+        for folder in [&include, &lib.join("pkgconfig")] {
+            fs::create_dir_all(folder)
+                .map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
+        }
+        copy(&root().join(HEADER), &include.join("frondb.h"))?;
+        stripped::archive(&self.from.join("libfrondb_capi.a"), &lib.join("libfrondb.a"))?;
+        let (file, soname) = (format!("libfrondb.so.{version}"), soname(version));
+        let (built, shared) = (self.from.join("libfrondb_capi.so"), lib.join(&file));
+        if self.keep_symbols {
+            copy(&built, &shared)?;
+        } else {
+            stripped::shared(&built, &shared)?;
+        }
+        link(&file, &lib.join(&soname))?;
+        link(&soname, &lib.join("libfrondb.so"))?;
+        let pc = lib.join("pkgconfig/frondb.pc");
+        fs::write(&pc, self.pkg_config(version))
+            .map_err(|e| format!("cannot write {}: {e}", pc.display()))
     }
-    copy(&root().join(HEADER), &include.join("frondb.h"))?;
-    stripped::archive(&from.join("libfrondb_capi.a"), &lib.join("libfrondb.a"))?;
-    let (file, soname) = (format!("libfrondb.so.{version}"), soname(version));
-    stripped::shared(&from.join("libfrondb_capi.so"), &lib.join(&file))?;
-    link(&file, &lib.join(&soname))?;
-    link(&soname, &lib.join("libfrondb.so"))?;
-    let pc = lib.join("pkgconfig/frondb.pc");
-    fs::write(&pc, pkg_config(prefix, version, dest_dir.is_empty()))
-        .map_err(|e| format!("cannot write {}: {e}", pc.display()))
+
+    /// Returns the text of the pkg-config file. `Libs.private` has the libraries that the static
+    /// library needs (`pkg-config --static`). Without DESTDIR, an rpath makes programs look for the
+    /// library in its installed folder.
+    fn pkg_config(&self, version: &str) -> String {
+        let path = if self.dest_dir.is_empty() { " -Wl,-rpath,${libdir}" } else { "" };
+        format!(
+            "prefix={}\nincludedir=${{prefix}}/include\nlibdir=${{prefix}}/{}\n\n\
+             Name: frondb\nDescription: Write-optimized, transactional, compressed storage engine\n\
+             Version: {version}\nCflags: -I${{includedir}}\nLibs: -L${{libdir}} -lfrondb{path}\n\
+             Libs.private: -lgcc_s -lutil -lrt -lpthread -lm -ldl\n",
+            self.prefix.display(),
+            self.lib
+        )
+    }
 }
 
 /// Returns the soname, which has major and minor version, as in crates/capi/build.rs.
 fn soname(version: &str) -> String {
     let parts: Vec<&str> = version.split('.').take(2).collect();
     format!("libfrondb.so.{}", parts.join("."))
-}
-
-/// Returns the text of the pkg-config file. `Libs.private` has the libraries that the static
-/// library needs (`pkg-config --static`). `finds_itself` adds an rpath, so that programs look for
-/// the library in its installed folder.
-fn pkg_config(prefix: &Path, version: &str, finds_itself: bool) -> String {
-    let path = if finds_itself { " -Wl,-rpath,${libdir}" } else { "" };
-    format!(
-        "prefix={}\nincludedir=${{prefix}}/include\nlibdir=${{prefix}}/lib\n\n\
-         Name: frondb\nDescription: Write-optimized, transactional, compressed storage engine\n\
-         Version: {version}\nCflags: -I${{includedir}}\nLibs: -L${{libdir}} -lfrondb{path}\n\
-         Libs.private: -lgcc_s -lutil -lrt -lpthread -lm -ldl\n",
-        prefix.display()
-    )
 }
 
 /// Replaces `to` by a copy of `from`. A process that has `to` open keeps the old file.
@@ -141,9 +171,17 @@ mod tests {
         let built = folder.join("built");
         stripped::tests::build(&built, "libfrondb_capi");
         let dest = folder.join("dest");
+        let dest_dir = dest.to_string_lossy();
+        let installation = |dest_dir| Installation {
+            from: &built,
+            prefix: Path::new("/opt/x"),
+            lib: "lib",
+            dest_dir,
+            keep_symbols: false,
+        };
         // The second install replaces the files of the first.
         for _ in 0..2 {
-            install(&built, Path::new("/opt/x"), &dest.to_string_lossy(), "0.7.3").unwrap();
+            installation(&dest_dir).install("0.7.3").unwrap();
         }
         let lib = dest.join("opt/x/lib");
         assert!(!stripped::tests::has_section(&lib.join("libfrondb.so"), ".debug_info"));
@@ -154,7 +192,7 @@ mod tests {
         let pc = fs::read_to_string(lib.join("pkgconfig/frondb.pc")).unwrap();
         assert!(pc.starts_with("prefix=/opt/x\n") && pc.contains("Version: 0.7.3\n"), "{pc}");
         assert!(pc.contains("-lfrondb\n"), "a package has no path in its programs: {pc}");
-        let own = pkg_config(Path::new("/opt/x"), "0.7.3", true);
+        let own = installation("").pkg_config("0.7.3");
         assert!(own.contains("-lfrondb -Wl,-rpath,${libdir}\n"), "{own}");
         fs::remove_dir_all(&folder).unwrap();
     }

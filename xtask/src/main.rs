@@ -17,7 +17,7 @@
 //! | [`fuzz_entries`] | the decoders that the fuzzers call |
 //! | [`docs`] | checks the documentation of the library |
 //! | [`api`] | the list of what is public in the library |
-//! | [`package`](mod@package) | the packages of the library, as they would be published |
+//! | [`crates`] | the crates of the library, as they would be published |
 //! | [`toolchain`] | the version of Rust that is promised to users |
 //! | [`pages`] | pages for operators, written from the source |
 //! | [`markdown`] | links and blocks of code of pages |
@@ -30,6 +30,7 @@
 //! | [`install`] | installs missing programs, or says how to |
 //! | [`install_c`] | the C library's header, and installing it |
 //! | [`stripped`] | installed libraries without debug symbols |
+//! | [`packages`] | packages for Debian |
 //! | [`python`] | the wheel for Python, and the tools of its tests |
 //! | [`mariadb`] | the storage engine plugin and a private server |
 //! | [`suite`] | the command `test` |
@@ -42,6 +43,7 @@ mod api;
 mod audit;
 mod bench;
 mod command;
+mod crates;
 mod docs;
 mod fuzz;
 mod fuzz_entries;
@@ -51,7 +53,7 @@ mod layers;
 mod mariadb;
 mod markdown;
 mod modules;
-mod package;
+mod packages;
 mod pages;
 mod pool;
 mod programs;
@@ -89,7 +91,7 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   pages      write options.md, status.md and errors.md from the source, and the Rust on all pages
   docs       check the pages of `cargo doc` for links that lead nowhere
   api        write crates/frondb/api.txt, the list of what is public in the library
-  package    make the packages of the library as for crates.io, and build each of them alone
+  crates     make the packages of the library as for crates.io, and build each of them alone
   site       build the documentation site and check its links
   header     write crates/capi/include/frondb.h from the source
   install-c  PREFIX= DESTDIR= FROM=  install the C library, its header and frondb.pc
@@ -99,6 +101,9 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   soak       TIMES= MINUTES= SEED=  the random tests of `test`, longer and on new seeds
   python     build, install and test the wheel and the source distribution for Python
   python-tools  make the environment with which `test` runs the tests in Python
+  packages   SUITE=  build packages for a release of Debian, bookworm or trixie, in a root
+  test-packages  SUITE= REPRODUCE=  install, use, upgrade and remove the packages in a root
+  package-files  TO=  put the files of all packages into a folder, for debian/rules
   plugin     SERVER=  build ha_frondb.so for the installed MariaDB server, or for another series
   install-plugin  PLUGIN_DIR= BIN_DIR= DESTDIR= FROM= PROGRAMS=  install ha_frondb.so and programs for the installed server
   server     SERVER=  start a private MariaDB server with the plugin, and a client
@@ -129,7 +134,7 @@ fn main() -> ExitCode {
         "pages" => pages::write(),
         "docs" => docs::check(),
         "api" => api::write(),
-        "package" => package::run(),
+        "crates" => crates::run(),
         "site" => site::build(),
         "header" => install_c::header(),
         "install-c" => install_c::run(&rest),
@@ -140,6 +145,11 @@ fn main() -> ExitCode {
             shuttle::compile(rustc, &rest)
         }
         "soak" => soak::run(&rest),
+        "packages" => packages::run(&rest),
+        "packages-inside" => packages::inside(&rest),
+        "test-packages" => packages::test(&rest),
+        "test-packages-inside" => packages::test_inside(&rest),
+        "package-files" => packages::files(&rest),
         "python" => python::run(),
         "python-tools" => python::tools(),
         "plugin" => mariadb::with_server(&command, &rest, mariadb::library, |_| mariadb::build()),

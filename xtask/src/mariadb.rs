@@ -30,8 +30,8 @@ mod test;
 pub(crate) use apps::run as test_apps;
 pub(crate) use install::run as install_plugin;
 pub(crate) use mtr::{check_differences, command as mtr};
-pub(crate) use plugin::{build, library, plugin};
-pub(crate) use root::with_server;
+pub(crate) use plugin::{build, library, packaged, plugin};
+pub(crate) use root::{enter, root_of, smallest, with_server};
 pub(crate) use server::{start, stop};
 pub(crate) use test::{
     build as build_tests, fetch, full as test_full, jobs as test_jobs, run as test,

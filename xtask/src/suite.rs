@@ -11,7 +11,7 @@ use crate::programs::{self, Program};
 use crate::step::Cmd;
 use crate::summary::Summary;
 use crate::{
-    Result, api, docs, fuzz, install, layers, mariadb, modules, package, python, report, shuttle,
+    Result, api, crates, docs, fuzz, install, layers, mariadb, modules, python, report, shuttle,
     subjects, tidy, toolchain,
 };
 
@@ -25,7 +25,7 @@ pub(crate) fn run() -> Result {
     summary.step("layers", || report("layers", layers::check()));
     summary.step("modules", || report("modules", modules::check()));
     summary.step("tidy", || report("tidy", tidy::check()));
-    summary.step("packages", || report("packages", package::check()));
+    summary.step("crates", || report("crates", crates::check()));
     summary.step("subjects", || report("subjects", subjects::check()));
     summary.step("fuzzers", fuzz::check);
     summary

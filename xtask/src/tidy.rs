@@ -13,6 +13,7 @@
 //! | [`places`] | every place in the code that a page of the design names exists |
 //! | [`pages`] | pages that are written from the source are up to date |
 //! | [`report`] | README.md, benchmarks.md and heritage.md agree with the recorded figures |
+//! | [`packages`] | debian/ has the version of Cargo.toml |
 //! | [`mariadb`] | a reason for each difference in MariaDB's own test suites |
 
 mod contents;
@@ -26,7 +27,7 @@ mod shims;
 mod source;
 
 use crate::workspace::{SourceFile, root, rust_files_below};
-use crate::{Result, mariadb, pages, report};
+use crate::{Result, mariadb, packages, pages, report};
 
 pub(crate) use contents::{CONTENTS, Listed, pages_of_contents};
 pub(crate) use source::code_of_line;
@@ -50,6 +51,7 @@ pub(crate) fn check() -> Result<Vec<String>> {
     findings.extend(pages::check()?);
     findings.extend(report::check()?);
     findings.extend(mariadb::check_differences()?);
+    findings.extend(packages::check()?);
     Ok(findings)
 }
 

@@ -33,4 +33,4 @@ mod progress;
 mod records;
 mod run;
 
-pub use run::run;
+pub use run::{command, run};

@@ -11,12 +11,18 @@ use crate::commands;
 use crate::failure::Failure;
 use crate::fields;
 
+/// Returns the definition of the command line, for manual pages and completions.
+#[must_use]
+pub fn command() -> clap::Command {
+    fields::documented(CommandLine::command())
+}
+
 /// Runs the command of the process's arguments. Results go to standard output; progress, notes and
 /// the error go to standard error.
 #[must_use]
 pub fn run() -> ExitCode {
-    let command = fields::documented(CommandLine::command());
-    let parsed = command.try_get_matches().and_then(|found| CommandLine::from_arg_matches(&found));
+    let parsed =
+        command().try_get_matches().and_then(|found| CommandLine::from_arg_matches(&found));
     let line = match parsed {
         Ok(line) => line,
         Err(error) => return refuse(&error),

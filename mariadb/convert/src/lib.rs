@@ -25,4 +25,4 @@ mod progress;
 mod run;
 mod session;
 
-pub use run::run;
+pub use run::{command, run};

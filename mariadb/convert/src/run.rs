@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::args::Args;
 use crate::error::{Error, Result};
@@ -17,6 +17,12 @@ use crate::{catalog, journal};
 const DONE: u8 = 0;
 const LEFT: u8 = 1;
 const STOPPED: u8 = 2;
+
+/// Returns the definition of the command line, for manual pages and completions.
+#[must_use]
+pub fn command() -> clap::Command {
+    Args::command()
+}
 
 /// Runs the command.
 #[must_use]

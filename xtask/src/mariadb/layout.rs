@@ -70,7 +70,7 @@ const MEMBERS: [&str; 20] = [
 /// loaded.
 pub(super) fn check(plugin: &Path) -> Result {
     let (headers, server) = (source::version_of_headers()?, source::installed_version()?);
-    let result = folder().join("build/generated/frondb_layouts.h");
+    let result = result_beside(plugin);
     if headers == server {
         eprintln!("headers of MariaDB {headers}, the server's version");
         return write(&result, "");
@@ -80,7 +80,7 @@ pub(super) fn check(plugin: &Path) -> Result {
         eprintln!("{library} is missing: the headers of {headers} are not compared with {server}");
         return write(&result, "");
     }
-    let drifts = drifts(&format!("{headers} {server}"))?;
+    let drifts = drifts(&format!("{headers} {server}"), &plugin.with_file_name("generated"))?;
     let used = used::find(plugin, &root().join("mariadb/src"), &source::get()?)?;
     let concerning: Vec<&str> =
         drifts.iter().filter(|drift| used.concerns(drift)).map(|d| d.sentence.as_str()).collect();
@@ -99,6 +99,21 @@ pub(super) fn check(plugin: &Path) -> Result {
     write(&result, &format!("#define FRONDB_LAYOUTS_COMPARED_WITH \"{server}\"\n"))
 }
 
+/// Checks that the headers of a built plugin are known to describe the server. A package depends on
+/// versions of the server for which this is so.
+pub(super) fn is_known(plugin: &Path) -> Result {
+    let (headers, server) = (source::version_of_headers()?, source::installed_version()?);
+    if headers == server || read(&result_beside(plugin))?.contains(&format!("\"{server}\"")) {
+        return Ok(());
+    }
+    Err(format!("the headers of MariaDB {headers} were not compared with the server, {server}"))
+}
+
+/// Returns the header with the result of the comparison, which abi.cc includes.
+fn result_beside(plugin: &Path) -> PathBuf {
+    plugin.with_file_name("generated").join("frondb_layouts.h")
+}
+
 /// Writes a file, unless it already has this text, because a newer file would be compiled again.
 fn write(file: &Path, text: &str) -> Result {
     if fs::read_to_string(file).is_ok_and(|found| found == text) {
@@ -108,8 +123,8 @@ fn write(file: &Path, text: &str) -> Result {
 }
 
 /// Returns all differences of headers and server. Keeps them in a file, because finding them takes
-/// half a minute.
-fn drifts(versions: &str) -> Result<Vec<Drift>> {
+/// half a minute. `generated` is the folder of the header that the plugin's build generates.
+fn drifts(versions: &str, generated: &Path) -> Result<Vec<Drift>> {
     let place = folder().join("layout");
     fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
     let kept = place.join("drifts");
@@ -120,7 +135,8 @@ fn drifts(versions: &str) -> Result<Vec<Drift>> {
     {
         return Ok(drifts);
     }
-    let headers = debug_info::read(&compile(&place, "headers", &source::get()?.join("sql"))?)?;
+    let headers =
+        debug_info::read(&compile(&place, "headers", &source::get()?.join("sql"), generated)?)?;
     let server = debug_info::read(&server(&place)?)?;
     let (compared, drifts) = compare::compare(&headers, &server);
     if compared < FEWEST {
@@ -132,11 +148,12 @@ fn drifts(versions: &str) -> Result<Vec<Drift>> {
 
 /// Compiles the headers, to get their debug information. `sql` is the folder with the server's
 /// headers.
-fn compile(place: &Path, name: &str, sql: &Path) -> Result<PathBuf> {
+fn compile(place: &Path, name: &str, sql: &Path, generated: &Path) -> Result<PathBuf> {
     let to = place.join(format!("{name}.so"));
     let command = with_headers(
         "-DMYSQL_DYNAMIC_PLUGIN -g -O0 -shared -nostdlib -fno-eliminate-unused-debug-types -femit-class-debug-always",
         sql,
+        generated,
     )?;
     let probe = root().join(PROBE);
     command.arg(&probe.display().to_string()).arg("-o").arg(&to.display().to_string()).run()?;
@@ -145,7 +162,7 @@ fn compile(place: &Path, name: &str, sql: &Path) -> Result<PathBuf> {
 
 /// Returns a command of the C++ compiler with the folders of the headers and the macros of the
 /// embedded server.
-fn with_headers(options: &str, sql: &Path) -> Result<Cmd> {
+fn with_headers(options: &str, sql: &Path, generated: &Path) -> Result<Cmd> {
     let source = source::get()?;
     let mut command = Cmd::new(
         "g++",
@@ -155,8 +172,7 @@ fn with_headers(options: &str, sql: &Path) -> Result<Cmd> {
     command = options.split_whitespace().fold(command, Cmd::arg);
     let parts = ["include", "wsrep-lib/include", "wsrep-lib/wsrep-API/v26"];
     let folders = parts.map(|part| source.join(part));
-    let generated = folder().join("build/generated");
-    let first = [generated, PathBuf::from(source::INCLUDE), sql.to_owned()];
+    let first = [generated.to_owned(), PathBuf::from(source::INCLUDE), sql.to_owned()];
     for folder in first.iter().chain(&folders) {
         command = command.arg("-I").arg(&folder.display().to_string());
     }

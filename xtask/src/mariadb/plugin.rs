@@ -27,19 +27,38 @@ pub(crate) fn build() -> Result {
 pub(crate) fn plugin() -> Result<PathBuf> {
     let source = fetch()?;
     library()?;
-    let build = folder().join("build");
+    compile(&folder().join("build"), &source, &target_folder().join("release"), &[])
+}
+
+/// Builds the plugin for a package, with the library in a folder and with the flags of
+/// dpkg-buildflags. The result does not depend on the folders of the checkout and of the build.
+pub(crate) fn packaged(library: &Path, paths: &[(String, String)]) -> Result<PathBuf> {
+    let source = fetch()?;
+    let flags = |name: &str| std::env::var(name).unwrap_or_default();
+    let maps = paths.iter().map(|(from, to)| format!(" -ffile-prefix-map={from}={to}"));
+    let maps: String = maps.collect();
+    let options = [
+        format!("-DCMAKE_CXX_FLAGS={} {}{maps}", flags("CXXFLAGS"), flags("CPPFLAGS")),
+        format!("-DCMAKE_MODULE_LINKER_FLAGS={}", flags("LDFLAGS")),
+    ];
+    let plugin = compile(&folder().join("package"), &source, library, &options)?;
+    layout::is_known(&plugin)?;
+    Ok(plugin)
+}
+
+fn compile(build: &Path, source: &Path, library: &Path, options: &[String]) -> Result<PathBuf> {
     let define = |name: &str, path: &Path| format!("-D{name}={}", path.display());
-    Cmd::new("cmake", "-S")
+    let configure = Cmd::new("cmake", "-S")
         .arg(&root().join("mariadb").display().to_string())
         .arg("-B")
         .arg(&build.display().to_string())
-        .arg(&define("MARIADB_SOURCE", &source))
-        .arg(&define("FRONDB_LIB_DIR", &target_folder().join("release")))
-        .run()?;
-    make(&build, "ha_frondb")?;
+        .arg(&define("MARIADB_SOURCE", source))
+        .arg(&define("FRONDB_LIB_DIR", library));
+    options.iter().fold(configure, |configure, option| configure.arg(option)).run()?;
+    make(build, "ha_frondb")?;
     layout::check(&build.join(NAME))?;
     // Build again: one file of the plugin includes the result of the comparison.
-    make(&build, "ha_frondb")?;
+    make(build, "ha_frondb")?;
     Ok(build.join(NAME))
 }
 

@@ -12,7 +12,7 @@
 //! the root.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::servers::{self, Server, release_of};
 use super::{INSIDE, folder_of};
@@ -50,7 +50,15 @@ pub(crate) fn with_server(
         return Ok(());
     }
     before()?;
-    enter(&server, name, &rest)
+    enter(&server, &folder_of(&server.series).join("root"), name, &rest)
+}
+
+/// Returns the server of a release of Debian, and the root with it, which is made if it is missing.
+pub(crate) fn root_of(release: &str) -> Result<(Server, PathBuf)> {
+    let server = servers::of_release(release)?;
+    make(&server)?;
+    let root = folder_of(&server.series).join("root");
+    Ok((server, root))
 }
 
 /// Makes the root, if it is missing, with the server and its test suites.
@@ -59,29 +67,35 @@ fn make(server: &Server) -> Result {
     if to.exists() {
         return Ok(());
     }
+    let partial = folder_of(&server.series).join("root-partial");
+    smallest(&server.release, &partial)?;
+    install_server(server, &partial)?;
+    fs::rename(&partial, &to).map_err(|e| format!("{}: {e}", to.display()))
+}
+
+/// Makes a root with the smallest system of a release. Replaces what an interrupted command has
+/// left.
+pub(crate) fn smallest(release: &str, partial: &Path) -> Result {
     if !Cmd::new("id", "-u").output().is_ok_and(|id| id == "0") {
-        return Err("a root folder with another release of Debian needs the user root".to_owned());
+        return Err("a root folder with a release of Debian needs the user root".to_owned());
     }
     apt("debootstrap", "debootstrap", || on_path("debootstrap"))?;
-    let partial = folder_of(&server.series).join("root-partial");
     if partial.exists() {
-        fs::remove_dir_all(&partial).map_err(|e| format!("{}: {e}", partial.display()))?;
+        fs::remove_dir_all(partial).map_err(|e| format!("{}: {e}", partial.display()))?;
     }
-    fs::create_dir_all(&partial).map_err(|e| format!("{}: {e}", partial.display()))?;
+    fs::create_dir_all(partial).map_err(|e| format!("{}: {e}", partial.display()))?;
     Cmd::new("debootstrap", "--variant=minbase")
-        .arg(&server.release)
+        .arg(release)
         .arg(&partial.display().to_string())
         .arg("http://deb.debian.org/debian")
         .run()?;
-    let lists = ["deb", "deb-src"].map(|kind| super::apt::lists(kind, &server.release)).concat();
+    let lists = ["deb", "deb-src"].map(|kind| super::apt::lists(kind, release)).concat();
     let list = partial.join("etc/apt/sources.list");
     fs::write(&list, lists).map_err(|e| format!("{}: {e}", list.display()))?;
     // The smallest system has neither this file nor netbase.
     let hosts = partial.join("etc/hosts");
     fs::write(&hosts, "127.0.0.1 localhost\n").map_err(|e| format!("{}: {e}", hosts.display()))?;
-    in_root(&partial, "apt-get update -qq").run()?;
-    install_server(server, &partial)?;
-    fs::rename(&partial, &to).map_err(|e| format!("{}: {e}", to.display()))
+    in_root(partial, "apt-get update -qq").run()
 }
 
 /// Installs the newest server if its source can be fetched, else the one of the pool.
@@ -141,8 +155,8 @@ for shared in /sys /dev /tmp $FRONDB_SHARED; do
 done
 exec chroot "$new" "$@""#;
 
-/// Runs this program inside the root.
-fn enter(server: &Server, name: &str, args: &[String]) -> Result {
+/// Runs this program inside a root of the server.
+pub(crate) fn enter(server: &Server, inside: &Path, name: &str, args: &[String]) -> Result {
     let program = std::env::current_exe().map_err(|e| format!("this program's path: {e}"))?;
     // The build output is elsewhere than in the checkout if CARGO_TARGET_DIR says so.
     let shared = [root().to_owned(), target_folder()].map(|path| path.display().to_string());
@@ -150,7 +164,7 @@ fn enter(server: &Server, name: &str, args: &[String]) -> Result {
     fs::write(&script, ENTER).map_err(|e| format!("{}: {e}", script.display()))?;
     let command = Cmd::new("unshare", "--mount --propagation private sh")
         .arg(&script.display().to_string())
-        .arg(&folder_of(&server.series).join("root").display().to_string())
+        .arg(&inside.display().to_string())
         .arg(&program.display().to_string())
         .arg(name);
     args.iter()

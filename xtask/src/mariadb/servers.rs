@@ -13,7 +13,7 @@ const POOL: &str = "http://deb.debian.org/debian/pool/main/m/mariadb";
 
 /// A series of MariaDB's server.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(crate) struct Server {
     /// For example "11.8".
     pub(super) series: String,
     /// The code name of the release of Debian that has this series.
@@ -70,6 +70,16 @@ pub(super) fn of_series(series: &str) -> Result<Server> {
     Ok(all.swap_remove(at))
 }
 
+/// Returns the server of a release of Debian.
+pub(super) fn of_release(release: &str) -> Result<Server> {
+    let mut all = all()?;
+    let at = all.iter().position(|server| server.release == release).ok_or_else(|| {
+        let known: Vec<&str> = all.iter().map(|server| server.release.as_str()).collect();
+        format!("SUITE={release}: packages are built for {}", known.join(" and "))
+    })?;
+    Ok(all.swap_remove(at))
+}
+
 /// Returns the code name of the release of Debian in a root.
 pub(super) fn release_of(root: &Path) -> Result<String> {
     let release = read(&root.join("etc/os-release"))?;
@@ -116,6 +126,8 @@ mod tests {
         assert_eq!(pool.source.len(), 1);
         assert!(pool.packages.iter().all(|file| file.name.contains(&pool.version)));
         assert!(of_series("10.11").unwrap().pool.is_none());
+        assert_eq!(of_release("bookworm").unwrap().series, "10.11");
+        assert!(of_release("buster").is_err_and(|message| message.contains("bookworm and trixie")));
         assert!(of_series("5.5").is_err_and(|message| message.contains("10.11 and 11.8")));
     }
 }

@@ -45,6 +45,8 @@ const OTHER: &[(&str, &str, &str)] = &[
     ("mydumper", "mariadb/docs/backups.md", "mariadb/harness/tests/pages.rs"),
     ("cp", "mariadb/docs/backups.md", "crates/cli/tests/command/pages.rs"),
     ("chown", "mariadb/docs/backups.md", "crates/cli/tests/command/pages.rs"),
+    ("apt-get install", "README.md", "xtask/src/packages/test/steps.rs"),
+    ("apt-get install", "docs/operating/packages.md", "xtask/src/packages/test/steps.rs"),
     ("smartctl", "docs/operating/devices.md", "crates/cli/tests/command/pages.rs"),
 ];
 

@@ -60,9 +60,12 @@ fn changed_headers_are_found_by_name() {
     fs::create_dir_all(&place).unwrap();
     let sql = source::get().unwrap().join("sql");
     let changed = changed_headers(&place);
-    let right = debug_info::read(&compile(&place, "right", &sql).unwrap()).unwrap();
-    let wrong = debug_info::read(&compile(&place, "wrong", &changed).unwrap()).unwrap();
     let plugin = folder().join("build/ha_frondb.so");
+    let compiled = |name: &str, sql: &Path| {
+        compile(&place, name, sql, &plugin.with_file_name("generated")).unwrap()
+    };
+    let right = debug_info::read(&compiled("right", &sql)).unwrap();
+    let wrong = debug_info::read(&compiled("wrong", &changed)).unwrap();
     let used = used::find(&plugin, &root().join("mariadb/src"), &source::get().unwrap()).unwrap();
     let (_, drifts) = compare::compare(&wrong, &right);
     let found: Vec<_> =
@@ -81,7 +84,8 @@ fn calls_of_the_server_show_changed_headers() {
     let said = |name: &str, sql: &Path| {
         let to = place.join(name);
         let source = root().join("mariadb");
-        let mut command = with_headers("-O1 -rdynamic", sql).unwrap();
+        let mut command =
+            with_headers("-O1 -rdynamic", sql, &folder().join("build/generated")).unwrap();
         command = command.arg("-I").arg(&source.join("src").display().to_string());
         for file in ["tests/abi.cc", "src/plugin/abi.cc", "src/foreign/server_lists.cc"] {
             command = command.arg(&source.join(file).display().to_string());

@@ -1,4 +1,4 @@
-//! `make package`: makes the packages of the library, as they would be published, and builds each
+//! `make crates`: makes the packages of the library, as they would be published, and builds each
 //! of them alone, from its archive and those of the others: so a file that a package lacks is
 //! noticed. The crate `frondb` and the crates that it needs are published together.
 //!
@@ -24,7 +24,7 @@ const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
 /// Makes the packages and builds each of them.
 pub(crate) fn run() -> Result {
-    crate::command::report("packages", check())?;
+    crate::command::report("crates", check())?;
     // From the files as they are, committed or not.
     let command = Cmd::new("cargo", "package --locked --allow-dirty");
     let published = members()?.into_iter().filter(|member| is_published(&member.manifest));

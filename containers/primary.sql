@@ -1,0 +1,4 @@
+CREATE OR REPLACE USER replica@'%' IDENTIFIED BY 'replica-example';
+GRANT REPLICATION SLAVE ON *.* TO replica@'%';
+CREATE OR REPLACE USER exporter@'%' IDENTIFIED BY 'exporter-example';
+GRANT PROCESS, REPLICATION CLIENT, SLAVE MONITOR ON *.* TO exporter@'%';

@@ -1,0 +1,2 @@
+CHANGE MASTER TO MASTER_HOST='primary', MASTER_USER='replica', MASTER_PASSWORD='replica-example', MASTER_USE_GTID=slave_pos;
+START REPLICA;
