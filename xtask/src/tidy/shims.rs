@@ -15,8 +15,8 @@ const BANNED: [(&str, &str); 4] = [
 ];
 
 /// Path prefixes of files that may use the modules: the crates that own them, the allocator below
-/// those, programs, and code for tests.
-const OWNERS: [&str; 14] = [
+/// those, programs, the addon for Node.js, and code for tests.
+const OWNERS: [&str; 15] = [
     "crates/core/src/mem/allocator.rs",
     "crates/core/src/sync",
     "crates/core/src/clock",
@@ -25,6 +25,7 @@ const OWNERS: [&str; 14] = [
     "crates/bench/",
     "crates/bench-peers/",
     "crates/cli/",
+    "crates/node/",
     "crates/simulator/",
     "crates/testkit/",
     "mariadb/convert/",
