@@ -80,14 +80,14 @@ class Db {
   }
 
   async write(batch, options) {
-    const { writes, sync } = this.#written(batch, options);
-    if (writes.length === 0) return this.#owner.check();
-    return this.#writes.add(sync, (all) => all.addAll(writes));
+    const writes = this.#writesOf(batch);
+    if (writes.length === 0) return undefined;
+    return this.#writes.add(options, (all) => all.addAll(writes));
   }
 
   writeSync(batch, options) {
-    const { writes, sync } = this.#written(batch, options);
-    const { bytes: arena, numbers, trees } = writes;
+    const { bytes: arena, numbers, trees } = this.#writesOf(batch);
+    const sync = syncOf(options);
     here(() => this.#native.commitHere(trees, new Uint32Array(numbers), arena.bytes(), sync));
   }
 
@@ -235,10 +235,10 @@ class Db {
     return new Tree(INTERNAL, tree, this.#owner, this.#writes);
   }
 
-  #written(batch, options) {
+  #writesOf(batch) {
     if (!(batch instanceof Batch)) throw wrongType('batch', 'a Batch', batch);
     this.#owner.check();
-    return { writes: batch[WRITES], sync: syncOf(options) };
+    return batch[WRITES];
   }
 
   #maintain(what) {

@@ -54,7 +54,7 @@ function backup({ isIncremental, ...numbers }) {
   return { ...numbers, isIncremental: Boolean(isIncremental) };
 }
 
-function restore(backups, to, options) {
+async function restore(backups, to, options) {
   const all = (Array.isArray(backups) ? backups : [backups]).map((from) => path('a backup', from));
   return long(
     nobody,
@@ -64,7 +64,7 @@ function restore(backups, to, options) {
   );
 }
 
-function verifyBackup(of, options) {
+async function verifyBackup(of, options) {
   return long(
     nobody,
     options,

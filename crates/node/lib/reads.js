@@ -6,6 +6,8 @@
 
 const { runtime, beginAll } = require('./calls.js');
 const { Arena, forEach } = require('./bytes.js');
+const { optionsOf } = require('./options.js');
+const { snapshotOf } = require('./snapshot.js');
 
 /** Most keys that one thread reads; fewer if there are enough threads for all. */
 const KEYS_MAX = 64;
@@ -25,9 +27,11 @@ class Reads {
     this.#owner = owner;
   }
 
-  get(key, snapshot) {
+  get(key, options) {
     return new Promise((resolve, reject) => {
       this.#owner.check();
+      const snapshot =
+        options === undefined ? undefined : snapshotOf(optionsOf(options).snapshot);
       let group = this.#groups.get(snapshot);
       if (group === undefined) {
         group = { keys: new Arena(), ends: [], waiting: [] };

@@ -43,11 +43,11 @@ class Tree {
   // --- Reads ---
 
   get(key, options) {
-    return this.#reads.get(key, options === undefined ? undefined : snapshotOf(options.snapshot));
+    return this.#reads.get(key, options);
   }
 
   getSync(key, options) {
-    const snapshot = options === undefined ? undefined : snapshotOf(options.snapshot);
+    const snapshot = options === undefined ? undefined : snapshotOf(optionsOf(options).snapshot);
     const wanted = bytes(key, 'key');
     try {
       const length = this.#native.getInto(wanted, scratch, snapshot);
@@ -62,8 +62,10 @@ class Tree {
   }
 
   exists(key, options) {
-    const snapshot = snapshotOf(optionsOf(options).snapshot);
-    return this.#call((ticket) => this.#native.existsLater(runtime, ticket, bytes(key, 'key'), snapshot));
+    return this.#call((ticket) => {
+      const snapshot = snapshotOf(optionsOf(options).snapshot);
+      this.#native.existsLater(runtime, ticket, bytes(key, 'key'), snapshot);
+    });
   }
 
   existsSync(key, options) {
@@ -72,9 +74,9 @@ class Tree {
   }
 
   multiGet(keys, options) {
-    const snapshot = snapshotOf(optionsOf(options).snapshot);
     return this.#call(
       (ticket) => {
+        const snapshot = snapshotOf(optionsOf(options).snapshot);
         const [all, ends] = columnOf(keys, 'a key');
         this.#native.getMany(runtime, [ticket], Math.max(ends.length, 2), all, ends, snapshot);
       },
@@ -117,8 +119,7 @@ class Tree {
   // --- Writes ---
 
   put(key, value, options) {
-    const sync = options === undefined ? undefined : syncOf(options);
-    return this.#writes.add(sync, (writes) => writes.put(this.#native, key, value));
+    return this.#writes.add(options, (writes) => writes.put(this.#native, key, value));
   }
 
   putSync(key, value, options) {
@@ -126,8 +127,7 @@ class Tree {
   }
 
   delete(key, options) {
-    const sync = options === undefined ? undefined : syncOf(options);
-    return this.#writes.add(sync, (writes) => writes.delete(this.#native, key));
+    return this.#writes.add(options, (writes) => writes.delete(this.#native, key));
   }
 
   deleteSync(key, options) {
@@ -136,12 +136,11 @@ class Tree {
 
   async deleteRange(range, options) {
     const [lower, upper] = boundsOf(this.#native, range);
-    const sync = syncOf(options);
-    return this.#writes.add(sync, (writes) => writes.deleteRange(this.#native, lower, upper));
+    return this.#writes.add(options, (writes) => writes.deleteRange(this.#native, lower, upper));
   }
 
   async clear(options) {
-    return this.#writes.add(syncOf(options), (writes) => writes.deleteRange(this.#native));
+    return this.#writes.add(options, (writes) => writes.deleteRange(this.#native));
   }
 
   replace(key, value) {
@@ -158,7 +157,7 @@ class Tree {
 
   async add(key, number = 1, options = undefined) {
     const value = operand(number);
-    return this.#writes.add(syncOf(options), (writes) => writes.add(this.#native, key, value));
+    return this.#writes.add(options, (writes) => writes.add(this.#native, key, value));
   }
 
   counter(key) {

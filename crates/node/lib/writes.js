@@ -6,6 +6,7 @@
 const { runtime, begin } = require('./calls.js');
 const { Arena } = require('./bytes.js');
 const { fromText } = require('./errors.js');
+const { syncOf } = require('./options.js');
 
 // Kinds of writes, as in src/writes.rs.
 const PUT = 0;
@@ -127,10 +128,10 @@ class WriteQueue {
   }
 
   /** Adds a call: `fill` adds its writes. Calls are committed in the order in which they were added. */
-  add(sync, fill) {
+  add(options, fill) {
     return new Promise((resolve, reject) => {
       this.#owner.check();
-      const group = this.#groupFor(sync);
+      const group = this.#groupFor(options === undefined ? undefined : syncOf(options));
       fill(group.writes);
       group.calls.push(group.writes.length);
       group.waiting.push(resolve, reject);
