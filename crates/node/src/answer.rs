@@ -17,10 +17,6 @@ use crate::database::{Handle, NativeDb};
 use crate::rows::{NativeRows, OpenRows};
 use crate::tree::NativeTree;
 
-/// Bytes above which a buffer refers to memory of Rust instead of copying it: the reference costs
-/// about as much as a copy of this size.
-const REFERRED_BYTES: usize = 64 << 10;
-
 /// The result of a call.
 pub(crate) enum Answer {
     Done,
@@ -94,13 +90,11 @@ impl Answer {
     }
 }
 
-/// Makes a buffer of bytes.
+/// Makes a buffer with a copy of bytes. A buffer that refers to memory of Rust would be freed by a
+/// finalizer, which node runs only when a program returns to the event loop: a loop over the rows of
+/// a large tree would keep all of them.
 pub(crate) fn buffer(env: &Env, bytes: Vec<u8>) -> Result<BufferSlice<'_>> {
-    if bytes.len() < REFERRED_BYTES {
-        BufferSlice::copy_from(env, bytes)
-    } else {
-        BufferSlice::from_data(env, bytes)
-    }
+    BufferSlice::copy_from(env, bytes)
 }
 
 /// Makes an array of a column: the bytes, and the end of each string in them.
@@ -108,6 +102,6 @@ fn strings(env: &Env, column: Column) -> Result<Array<'_>> {
     let (bytes, ends) = column.into_parts();
     let mut array = env.create_array(2)?;
     array.set(0, &buffer(env, bytes)?)?;
-    array.set(1, &Uint32ArraySlice::from_data(env, ends)?)?;
+    array.set(1, &Uint32ArraySlice::copy_from(env, ends)?)?;
     Ok(array)
 }
