@@ -5,12 +5,12 @@ CARGO ?= cargo
 XTASK  = $(CARGO) run --quiet --package xtask --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test docs bench report fuzz audit sanitize shuttle soak plugin server server-stop test-mariadb test-mariadb-full test-apps linker
+.PHONY: help run test docs bench report fuzz audit sanitize shuttle soak python plugin server server-stop test-mariadb test-mariadb-full test-apps linker
 
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-run: linker ## Main job of the embedded engine: load, query, report with a chart (under 3 minutes)
+run: linker ## Load and query FronDB, load a B-tree beside it, report with a chart (under 3 minutes)
 	$(CARGO) run --release --package frondb-bench -- run
 
 test: linker ## All checks: format, layers, modules, tidy, lints, all tests (under 8 minutes once built)
@@ -52,20 +52,27 @@ soak: linker ## The random tests of test, longer and on new seeds: TIMES= MINUTE
 	@$(call only,TIMES MINUTES SEED)
 	@$(XTASK) soak $(foreach v,TIMES MINUTES SEED,$(if $($v),'$v=$($v)'))
 
-plugin: linker ## Build ha_frondb.so, the storage engine for Debian's MariaDB server
-	@$(XTASK) plugin
+python: linker ## Build the wheel and the source distribution for Python into target/python/dist, and test them
+	@$(XTASK) python
 
-server: linker ## Start a private MariaDB server with ENGINE=FronDB, and a client
-	@$(XTASK) server
+plugin: linker ## Build ha_frondb.so, the storage engine for Debian's MariaDB server: SERVER=10.11 or 11.8
+	@$(call only,SERVER)
+	@$(XTASK) plugin $(if $(SERVER),SERVER=$(SERVER))
+
+server: linker ## Start a private MariaDB server with ENGINE=FronDB, and a client: SERVER=
+	@$(call only,SERVER)
+	@$(XTASK) server $(if $(SERVER),SERVER=$(SERVER))
 
 server-stop: linker ## Stop it
 	@$(XTASK) server-stop
 
-test-mariadb: linker ## Tests of ENGINE=FronDB on private servers (part of test)
-	@$(XTASK) test-mariadb
+test-mariadb: linker ## Tests of ENGINE=FronDB on private servers (part of test): SERVER=
+	@$(call only,SERVER)
+	@$(XTASK) test-mariadb $(if $(SERVER),SERVER=$(SERVER))
 
-test-mariadb-full: linker ## MariaDB's suites that take any engine, with FronDB and with InnoDB (an hour)
-	@$(XTASK) test-mariadb-full
+test-mariadb-full: linker ## MariaDB's suites that take any engine, with FronDB and with InnoDB (an hour): SERVER=
+	@$(call only,SERVER)
+	@$(XTASK) test-mariadb-full $(if $(SERVER),SERVER=$(SERVER))
 
 test-apps: linker ## Schemas of Debian's applications on FronDB and on InnoDB, compared (a minute)
 	@$(XTASK) test-apps

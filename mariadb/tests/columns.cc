@@ -11,6 +11,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/server.h"
+
 namespace {
 
 constexpr uint CHARS = 7;
@@ -29,7 +31,11 @@ constexpr my_wc_t LETTERS[] = {'a', 'A', 'b', 'c', 'h', 'd', 'z', 'Z', 's', 'e',
 
 const char *ENUM_NAMES[] = {"b", "a", "c d", "", nullptr};
 unsigned ENUM_LENGTHS[] = {1, 1, 3, 0, 0};
-TYPELIB ENUM_VALUES = {4, "", ENUM_NAMES, ENUM_LENGTHS};
+TYPELIB ENUM_VALUES = [] {
+  TYPELIB values = fron::type_library(4, "", ENUM_NAMES);
+  values.type_lengths = ENUM_LENGTHS;
+  return values;
+}();
 
 template <size_t N>
 my_wc_t pick(Random &random, const my_wc_t (&of)[N]) {
@@ -117,7 +123,7 @@ Field *Columns::make(Type type, uchar *at, uchar *null_byte, uchar null_bit) {
     case Type::Blob:
       return new (root) Field_blob(at, null_byte, null_bit, NONE, &name_, &share_, 1 + uint(random_.below(4)), collation);
     case Type::Geometry:
-      return new (root) Field_geom(at, null_byte, null_bit, NONE, &name_, &share_, 4, &type_handler_geometry, 0);
+      return new (root) Field_geom(at, null_byte, null_bit, NONE, &name_, &share_, 4, &type_handler_geometry, {});
     case Type::Enum: return new (root) Field_enum(at, 3, null_byte, null_bit, NONE, &name_, 1, &ENUM_VALUES, collation);
     default: return new (root) Field_set(at, 9, null_byte, null_bit, NONE, &name_, 1, &ENUM_VALUES, collation);
   }

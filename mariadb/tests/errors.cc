@@ -113,7 +113,9 @@ bool check(Printer *printer, frondb_kind kind) {
 
 int main() {
   error_handler_hook = keep;
-  strcpy(lc_messages_dir, "/usr/share/mysql");
+  // The folders of Debian's packages of MariaDB 11.8 and 10.11.
+  const char *places[] = {"/usr/share/mariadb", "/usr/share/mysql"};
+  strcpy(lc_messages_dir, access((std::string(places[0]) + "/english").c_str(), F_OK) == 0 ? places[0] : places[1]);
   my_default_lc_messages = &my_locale_en_US;
   if (init_errmessage()) return EXIT_FAILURE;
   auto printer = new Printer;

@@ -114,7 +114,10 @@ fn check_member(layers: &Layers, members: &[Member], member: &Member) -> Vec<Str
     let mut used = BTreeSet::new();
     for (section, dependency, value) in dependencies(&member.manifest) {
         let inherited = value.get("workspace").and_then(Value::as_bool) == Some(true);
-        if !inherited {
+        // With a version, `cargo package` would look for the crate among the published ones.
+        let is_self =
+            dependency == member.package && value.get("path").and_then(Value::as_str) == Some(".");
+        if !inherited && !is_self {
             findings.push(format!(
                 "crate {name}: {dependency} must come from [workspace.dependencies]"
             ));

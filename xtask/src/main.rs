@@ -27,6 +27,7 @@
 //! | [`install`] | installs missing programs, or says how to |
 //! | [`install_c`] | the C library's header, and installing it |
 //! | [`stripped`] | installed libraries without debug symbols |
+//! | [`python`] | the wheel for Python, and the tools of its tests |
 //! | [`mariadb`] | the storage engine plugin and a private server |
 //! | [`suite`] | the command `test` |
 //! | [`bench`](mod@bench), [`fuzz`], [`audit`] | the commands of these names |
@@ -49,6 +50,7 @@ mod modules;
 mod pages;
 mod pool;
 mod programs;
+mod python;
 mod report;
 mod sanitize;
 mod shuttle;
@@ -87,14 +89,16 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   sanitize   tests of crates with unsafe code under address sanitizer or valgrind
   shuttle    concurrency tests under the shuttle scheduler
   soak       TIMES= MINUTES= SEED=  the random tests of `test`, longer and on new seeds
-  plugin     build ha_frondb.so for the installed MariaDB server
+  python     build, install and test the wheel and the source distribution for Python
+  python-tools  make the environment with which `test` runs the tests in Python
+  plugin     SERVER=  build ha_frondb.so for the installed MariaDB server, or for another series
   install-plugin  PLUGIN_DIR= BIN_DIR= DESTDIR= FROM= PROGRAMS=  install ha_frondb.so and programs for the installed server
-  server     start a private MariaDB server with the plugin, and a client
+  server     SERVER=  start a private MariaDB server with the plugin, and a client
   server-stop  stop it
-  test-mariadb  all tests that need a server (part of test)
-  test-mariadb-full  suites that work with any engine, with FronDB and InnoDB (an hour)
+  test-mariadb  SERVER=  all tests that need a server (part of test)
+  test-mariadb-full  SERVER=  suites that work with any engine, with FronDB and InnoDB (an hour)
   test-apps  schemas of Debian's applications, with FronDB and InnoDB (a minute)
-  mtr        SUITES= TESTS= ENGINE=  single suites or tests of the server's own
+  mtr        SERVER= SUITES= TESTS= ENGINE=  single suites or tests of the server's own
 ";
 
 fn main() -> ExitCode {
@@ -126,14 +130,20 @@ fn main() -> ExitCode {
             shuttle::compile(rustc, &rest)
         }
         "soak" => soak::run(&rest),
-        "plugin" => mariadb::build(),
+        "python" => python::run(),
+        "python-tools" => python::tools(),
+        "plugin" => mariadb::with_server(&command, &rest, mariadb::library, |_| mariadb::build()),
         "install-plugin" => mariadb::install_plugin(&rest),
-        "server" => mariadb::start(),
+        "server" => mariadb::with_server(&command, &rest, mariadb::library, |_| mariadb::start()),
         "server-stop" => mariadb::stop(),
-        "test-mariadb" => mariadb::test(),
-        "test-mariadb-full" => mariadb::test_full(),
+        "test-mariadb" => {
+            mariadb::with_server(&command, &rest, mariadb::build_tests, |_| mariadb::test())
+        }
+        "test-mariadb-full" => {
+            mariadb::with_server(&command, &rest, mariadb::library, |_| mariadb::test_full())
+        }
         "test-apps" => mariadb::test_apps(),
-        "mtr" => mariadb::mtr(&rest),
+        "mtr" => mariadb::with_server(&command, &rest, mariadb::library, mariadb::mtr),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(())

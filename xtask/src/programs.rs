@@ -1,13 +1,23 @@
 //! The test programs that cargo has built, to run them in our own order: `cargo test` runs one
 //! program after the other, and at the end of each the processors idle.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::Result;
 use crate::step::Cmd;
-use crate::workspace::root;
+use crate::workspace::{read, root, target_folder};
+
+/// The variable that is set where there is no cargo, because everything was built before: in a root
+/// with another release of Debian.
+pub(crate) const BUILT: &str = "FRONDB_BUILT";
+
+/// Returns whether everything was built before.
+pub(crate) fn are_built() -> bool {
+    std::env::var_os(BUILT).is_some()
+}
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct Program {
@@ -26,10 +36,20 @@ impl Program {
     }
 }
 
-/// Builds the test programs that a `cargo test` command would run.
-pub(crate) fn build(command: Cmd) -> Result<Vec<Program>> {
-    let command = command.arg("--no-run").arg("--message-format=json-render-diagnostics");
-    let messages = command.output()?;
+/// Builds the test programs that a `cargo test` command would run. `name` is the name under which
+/// the list is kept for a call where everything was built before.
+pub(crate) fn build(name: &str, command: Cmd) -> Result<Vec<Program>> {
+    let kept = target_folder().join("programs").join(name);
+    let messages = if are_built() {
+        read(&kept)?
+    } else {
+        let command = command.arg("--no-run").arg("--message-format=json-render-diagnostics");
+        let messages = command.output()?;
+        let at = |e| format!("{}: {e}", kept.display());
+        fs::create_dir_all(kept.parent().unwrap_or(&kept)).map_err(at)?;
+        fs::write(&kept, &messages).map_err(at)?;
+        messages
+    };
     let programs: Vec<Program> =
         messages.lines().filter_map(|line| program(line, root())).collect();
     if programs.is_empty() {

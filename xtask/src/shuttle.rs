@@ -60,7 +60,7 @@ fn jobs_of(scheduled: &Scheduled) -> Result<Vec<Job>> {
     let wrapper = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
     let build =
         Cmd::new("cargo", &args).env("RUSTC_WORKSPACE_WRAPPER", &wrapper.display().to_string());
-    let built = programs::build(build)?;
+    let built = programs::build("shuttle", build)?;
     let jobs = files.iter().map(|(program, &wanted)| {
         let is_it = |source: &str| {
             source

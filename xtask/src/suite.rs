@@ -11,7 +11,7 @@ use crate::programs::{self, Program};
 use crate::step::Cmd;
 use crate::summary::Summary;
 use crate::{
-    Result, docs, fuzz, install, layers, mariadb, modules, report, shuttle, subjects, tidy,
+    Result, docs, fuzz, install, layers, mariadb, modules, python, report, shuttle, subjects, tidy,
 };
 
 pub(crate) fn run() -> Result {
@@ -28,6 +28,7 @@ pub(crate) fn run() -> Result {
     summary
         .step("lints", || Cmd::new("cargo", "clippy --quiet --all-targets -- -D warnings").run());
     summary.step("documentation", docs::check);
+    summary.step("tools for Python", python::tools);
     let (mut jobs, mut built) = (Vec::new(), Vec::new());
     summary.step("build", || {
         (jobs, built) = tests()?;
@@ -49,7 +50,8 @@ pub(crate) fn run() -> Result {
 
 /// Builds all tests. Returns a job for each program, and the programs.
 fn tests() -> Result<(Vec<Job>, Vec<Program>)> {
-    let built = programs::build(Cmd::new("cargo", "test --quiet --lib --bins --tests --examples"))?;
+    let built =
+        programs::build("all", Cmd::new("cargo", "test --quiet --lib --bins --tests --examples"))?;
     let tests = built.iter().map(|it| Job::tests("tests", &it.source, 0, it.command("--quiet")));
     let mut jobs: Vec<Job> = tests.collect();
     let name = "documentation tests";

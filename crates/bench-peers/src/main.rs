@@ -1,13 +1,13 @@
 //! `frondb-bench-peers`: the benchmark of FronDB and of the engines with which it is compared.
 //!
-//! This crate has the adapters only; workloads, measurements and reports are in `frondb-bench`.
+//! This crate has adapters only; workloads, measurements, reports and the adapters of FronDB and
+//! redb are in `frondb-bench`.
 //! RocksDB and LMDB are Debian's libraries (`librocksdb-dev`, `liblmdb-dev`), called through
 //! hand-written declarations, so the build needs no bindgen and compiles no C++. The crate is not
 //! among the workspace's default members: only `make bench` builds it.
 
 mod fjall;
 mod lmdb;
-mod redb;
 mod rocksdb;
 
 use std::process::ExitCode;
@@ -15,9 +15,10 @@ use std::process::ExitCode;
 use frondb_bench::Registry;
 use frondb_bench::engines::frondb::FRONDB;
 use frondb_bench::engines::model::MODEL;
+use frondb_bench::engines::redb::REDB;
 
 const REGISTRY: Registry = Registry {
-    engines: &[FRONDB, rocksdb::ROCKSDB, lmdb::LMDB, redb::REDB, fjall::FJALL, MODEL],
+    engines: &[FRONDB, rocksdb::ROCKSDB, lmdb::LMDB, REDB, fjall::FJALL, MODEL],
     default_engines: "frondb,rocksdb",
     baseline: "rocksdb",
 };

@@ -149,11 +149,12 @@ fn reads_has_a_variant_for_each_ratio_and_its_cases_in_tables() {
 #[test]
 fn run_leaves_a_report() {
     let scratch = Scratch::new("run");
-    let output = scratch.run(&["run", "--engine", "model", "--rows", "20000", "--short-reads"]);
+    let args = ["run", "--engines", "model,redb", "--rows", "20000", "--short-reads"];
+    let output = scratch.run(&args);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let out = text(&output.stdout);
-    for heading in ["Insert", "Latency", "Reads", "Disk and memory"] {
-        assert!(out.contains(heading), "{out}");
+    for word in ["Insert", "Latency", "Reads", "Disk and memory", "model", "redb"] {
+        assert!(out.contains(word), "{out}");
     }
     let page = fs::read_to_string(scratch.0.join("report/index.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("rows acknowledged"));

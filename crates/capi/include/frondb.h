@@ -2326,7 +2326,7 @@ frondb_error *frondb_txn_set_durability(frondb_txn *txn, frondb_durability waits
 
 /**
  * Takes the snapshot of a repeatable-read transaction now. Without this call the first plain read
- * takes it; under snapshot isolation the first read or write of any kind.
+ * takes it.
  *
  * Threads: any; calls take turns.
  *

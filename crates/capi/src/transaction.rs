@@ -194,7 +194,7 @@ pub extern "C" fn frondb_txn_set_durability(
 }
 
 /// Takes the snapshot of a repeatable-read transaction now. Without this call the first plain read
-/// takes it; under snapshot isolation the first read or write of any kind.
+/// takes it.
 ///
 /// Threads: any; calls take turns.
 ///

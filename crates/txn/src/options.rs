@@ -95,7 +95,8 @@ impl TransactionOptions {
     /// transaction's snapshot fails with `Conflict`. Default false: the write overwrites the
     /// change, although the transaction's plain reads did not see it.
     ///
-    /// A locking cursor fails if it passes such a row. Only for repeatable read; at other levels
+    /// The first plain read takes the snapshot, or `Transaction::take_snapshot`; what the
+    /// transaction writes and locks before is never in conflict. A locking cursor fails if it passes such a row. Only for repeatable read; at other levels
     /// `Db::begin` fails with `Invalid`.
     #[must_use]
     pub fn snapshot_isolation(mut self, on: bool) -> Self {

@@ -121,8 +121,7 @@ struct TransactionState {
     /// All trees to which the transaction wrote, or for which it wrote to an overlay.
     trees: Vec<Arc<TreeCore>>,
     locker: Locker,
-    /// The snapshot of repeatable reads, taken at the first plain read, by `take_snapshot`, or
-    /// under snapshot isolation by the first write or locking read.
+    /// The snapshot of repeatable reads, taken at the first plain read or by `take_snapshot`.
     snapshot: Option<Snapshot>,
     /// The snapshot of the current statement at read committed; `None` outside of a statement.
     statement: Option<Snapshot>,
@@ -366,8 +365,13 @@ impl Core {
         self.options.isolation
     }
 
-    fn has_snapshot_isolation(&self) -> bool {
-        self.options.snapshot_isolation
+    /// Returns the snapshot since which a row that the transaction writes or locks must not have
+    /// changed; `None` without snapshot isolation, and before a plain read has taken the snapshot:
+    /// what the transaction has locked until then cannot change any more, so it is as in the
+    /// snapshot.
+    fn conflicts_since(&self, state: &TransactionState) -> Option<SeqNo> {
+        let snapshot = state.snapshot.as_ref().filter(|_| self.options.snapshot_isolation);
+        snapshot.map(Snapshot::seq)
     }
 
     /// Locks and returns the state. Fails if the transaction has ended or is prepared, or if the

@@ -85,8 +85,7 @@ impl Options {
     }
 
     /// Makes the server read this option file, and keep its own defaults for everything else.
-    /// Without this method the server reads no option file, accepts plugins of any maturity, and
-    /// has a small InnoDB log.
+    /// Without this method the server reads no option file and has a small InnoDB log.
     pub fn defaults_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.defaults = Some(path.into());
         self
@@ -134,7 +133,6 @@ impl Options {
     pub(crate) fn arguments(&self) -> Vec<String> {
         let mut all = Vec::new();
         if self.defaults.is_none() {
-            all.push("--plugin-maturity=experimental".to_owned());
             all.push(INNODB_LOG.to_owned());
         }
         match self.port {

@@ -23,6 +23,8 @@ fn foreign_keys_work_as_with_innodb() {
     let options = Options::new()
         .plugin_from_environment()
         .set("innodb-flush-log-at-trx-commit=0")
+        // ON is the default of MariaDB 11.8; interleavings.rs has both.
+        .set_all(["frondb-snapshot-isolation=OFF", "innodb-snapshot-isolation=OFF"])
         .set("frondb-checkpoint-period=1")
         .set("frondb-memory=32M");
     let mut server = Server::start_fresh(&folder.join("foreign_keys"), options).unwrap();

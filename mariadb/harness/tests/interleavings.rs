@@ -25,6 +25,6 @@ fn steps_of_two_transactions_match_innodb() {
     let rewrite = std::env::var_os("REWRITE").is_some();
     let count = interleavings::run(&server, &known, &page, rewrite);
     let count = count.unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(count, 180, "45 scripts at 4 levels");
+    assert_eq!(count, 225, "45 scripts at 5 levels");
     server.stop().unwrap();
 }

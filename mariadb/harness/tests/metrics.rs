@@ -56,9 +56,14 @@ fn every_metric_of_the_dashboard_is_exported() {
         .run(["CREATE TABLE t (a INT PRIMARY KEY) ENGINE=FronDB", "INSERT INTO t VALUES (1), (2)"])
         .unwrap();
     let port = free_port().unwrap();
+    // Versions before 0.15 read the variable, later ones the file.
+    let file = folder.join("exporter.cnf");
+    let client = format!("[client]\nuser=root\nsocket={}\n", server.socket().display());
+    std::fs::write(&file, client).unwrap();
     let _exporter = Exporter(
         Command::new("prometheus-mysqld-exporter")
             .arg(format!("--web.listen-address=127.0.0.1:{port}"))
+            .arg(format!("--config.my-cnf={}", file.display()))
             .env("DATA_SOURCE_NAME", format!("root@unix({})/", server.socket().display()))
             .stdout(Stdio::null())
             .stderr(Stdio::null())

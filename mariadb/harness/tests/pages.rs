@@ -80,7 +80,13 @@ fn the_dumps_work(server: &Server) {
     let (_, page) =
         pages().into_iter().find(|(page, _)| page.ends_with("mariadb/docs/backups.md")).unwrap();
     let script = blocks(&page, "sh").into_iter().find(|block| block.contains("mariadb-dump"));
-    let script = script.unwrap().replace("=/backups", "=../backups");
+    let mut script = script.unwrap().replace("=/backups", "=../backups");
+    let has_mydumper = Path::new("/usr/bin/mydumper").exists();
+    if !has_mydumper {
+        // Debian 13 has none.
+        let lines = script.lines().filter(|line| !line.starts_with("mydumper"));
+        script = lines.collect::<Vec<_>>().join("\n");
+    }
     let [bin, here] = ["bin", "here"].map(|name| folder().join(name));
     for folder in [&bin, &here] {
         fs::create_dir_all(folder).unwrap();
@@ -98,5 +104,6 @@ fn the_dumps_work(server: &Server) {
     let done = done.unwrap();
     assert!(done.status.success(), "{script}: {done:?}");
     let dump = fs::read_to_string(here.join("all.sql")).unwrap();
-    assert!(dump.contains("ENGINE=FronDB") && folder().join("backups/dump/metadata").is_file());
+    assert!(dump.contains("ENGINE=FronDB"));
+    assert!(!has_mydumper || folder().join("backups/dump/metadata").is_file());
 }

@@ -48,15 +48,19 @@ fn configuration(folder: &Path, recipe: &str) -> PathBuf {
     folder.join(FIRST)
 }
 
+const CREATE: &str = "CREATE TABLE t (a INT PRIMARY KEY) ENGINE=FronDB";
+const INSERT: &str = "INSERT INTO t VALUES (1), (2)";
+
 /// Largest size of the installed plugin, bytes; it has no debug symbols.
 const MOST: u64 = 8 << 20;
 
 /// Installs the plugin below a folder, as the README says; returns the path of the installed file.
 fn installed(folder: &Path) -> PathBuf {
     let _ = fs::remove_dir_all(folder);
-    let built = PathBuf::from(std::env::var_os("FRONDB_PLUGIN").expect("use make test-mariadb"));
-    let mut install = Command::new(env!("CARGO"));
-    install.args(["run", "--quiet", "--package", "xtask", "--", "install-plugin"]);
+    let named = |name| std::env::var_os(name).expect("use make test-mariadb");
+    let built = PathBuf::from(named("FRONDB_PLUGIN"));
+    let mut install = Command::new(named("FRONDB_XTASK"));
+    install.arg("install-plugin");
     install.arg(format!("FROM={}", built.canonicalize().unwrap().display()));
     install.arg(format!("DESTDIR={}", folder.display()));
     let done = install.output().unwrap();
@@ -87,26 +91,20 @@ fn the_recipe_works_on_the_configuration_of_the_distribution() {
         Options::new().plugin_in_folder(&plugin).defaults_file(defaults)
     };
 
-    // Without the line about maturity the server refuses the plugin. It then does not start,
-    // because the recipe loads the plugin with FORCE.
-    let lines = recipe.lines().filter(|line| !line.starts_with("plugin_maturity"));
-    let without: Vec<&str> = lines.collect();
-    assert!(without.len() < recipe.lines().count(), "{recipe}");
-    let _ = fs::remove_dir_all(&folder);
-    let mut server = Server::create(&folder, options(&without.join("\n"))).unwrap();
-    server.start().unwrap_err();
-    let log = server.log().unwrap();
-    assert!(log.contains("prohibited by --plugin-maturity=gamma"), "{log}");
-
-    let mut server = Server::create(&folder, options(&recipe)).unwrap();
-    server.start().unwrap();
+    let mut server = Server::start_fresh(&folder, options(&recipe)).unwrap();
     let mut client = server.connect_to("test").unwrap();
-    // Debian's option files set utf8mb4 and the server's own default is latin1, so the server has
-    // read the files.
-    assert_eq!(client.value("SELECT @@character_set_server").unwrap(), "utf8mb4");
-    client
-        .run(["CREATE TABLE t (a INT PRIMARY KEY) ENGINE=FronDB", "INSERT INTO t VALUES (1), (2)"])
-        .unwrap();
+    // Debian's option files say 10 and the server's own default is 0, so the server has read the
+    // files.
+    assert_eq!(client.number("SELECT @@expire_logs_days = 10").unwrap(), 1);
+    client.run([CREATE, INSERT]).unwrap();
     assert_eq!(client.number("SELECT count(*) FROM t").unwrap(), 2);
+    server.stop().unwrap();
+
+    // A server that nobody has configured for the plugin.
+    let mut server = Server::start_fresh(&folder, options("")).unwrap();
+    server.connect_to("test").unwrap().run(["INSTALL SONAME 'ha_frondb'", CREATE, INSERT]).unwrap();
+    server.stop().unwrap();
+    server.start().unwrap();
+    assert_eq!(server.connect_to("test").unwrap().number("SELECT count(*) FROM t").unwrap(), 2);
     server.stop().unwrap();
 }

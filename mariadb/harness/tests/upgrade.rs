@@ -53,14 +53,21 @@ fn check_answers(client: &mut Client, version: &str) {
     let text = fs::read_to_string(kept().join(format!("{version}.txt"))).unwrap();
     let value =
         |value: &Value| value.as_ref().map_or("NULL".into(), |v| String::from_utf8_lossy(v).into());
+    let rebuild = "kept.versioned\tcheck\terror\tTable rebuild required. Please do \"ALTER TABLE \
+                   `versioned` FORCE\" or dump/reload to fix it!";
     let mut asked = 0;
     for entry in text.split_terminator("\n\n") {
         let (question, expected) = entry.split_once("\n----").unwrap();
         let rows = client.query(question).unwrap().rows;
         let lines =
             rows.iter().map(|row| row.iter().map(value).collect::<Vec<String>>().join("\t"));
-        let found: Vec<_> = lines.collect();
-        assert_eq!(found.join("\n"), expected.trim_start_matches('\n'), "{version}: {question}");
+        let found = lines.collect::<Vec<_>>().join("\n");
+        // MariaDB 11.8 shows numbers of table options without quotes.
+        let expected = expected.trim_start_matches('\n');
+        let unquoted = expected.replace("='4'", "=4").replace("='4096'", "=4096");
+        // Its history ends in 2106, so it asks for new rows of a table with history, with any engine.
+        let found = found.replace(rebuild, "kept.versioned\tcheck\tstatus\tOK");
+        assert!(found == expected || found == unquoted, "{version}: {question}: {found}");
         asked += 1;
     }
     assert!(asked > 15, "{asked} questions");
@@ -71,6 +78,7 @@ fn write_on(client: &mut Client) {
     client
         .run([
             "XA COMMIT 'kept'",
+            "ALTER TABLE versioned FORCE",
             "INSERT INTO plain (n, s) SELECT n, s FROM plain WHERE n BETWEEN 40 AND 44",
             "UPDATE packed_none SET b = concat(b, '!') WHERE a <= 100",
             "DELETE FROM packed_lz4 WHERE a % 2",
@@ -141,4 +149,36 @@ fn data_of_earlier_versions_is_served() {
         check_written(&mut client);
         client.run(["DROP DATABASE kept"]).unwrap();
     }
+}
+
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn data_of_a_newer_series_of_the_server_is_refused() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("newer-series");
+    let options = Options::new().plugin_from_environment().set("frondb=FORCE");
+    let mut server = Server::start_fresh(&folder, options).unwrap();
+    server.connect_to("test").unwrap().run(["CREATE TABLE t (a INT) ENGINE=FronDB"]).unwrap();
+    server.stop().unwrap();
+    let database = server.data().join("#sql-frondb");
+    let used_by = |series: u64| {
+        let db = frondb::Db::open(&database, frondb::Options::new()).unwrap();
+        let counters = db.open_tree("mariadb/counters").unwrap();
+        let used = counters.get("server").unwrap().unwrap();
+        counters.put("server", series.to_le_bytes()).unwrap();
+        db.close().unwrap();
+        u64::from_le_bytes(used.try_into().unwrap())
+    };
+    let own = used_by(9907);
+    server.start().unwrap_err();
+    let log = server.log().unwrap();
+    let shown = format!("{}.{}", own / 100, own % 100);
+    let refusal = format!("MariaDB 99.7 has used the data, and this server is {shown}: ");
+    assert!(log.contains(&refusal), "{log}");
+    // Nothing has changed, so the newer server still finds its data. So does this one, after an
+    // older one has used the data.
+    assert_eq!(used_by(own - 1), 9907);
+    server.start().unwrap();
+    assert_eq!(server.connect_to("test").unwrap().number("SELECT count(*) FROM t").unwrap(), 0);
+    server.stop().unwrap();
+    assert_eq!(used_by(own), own);
 }

@@ -139,7 +139,7 @@ fn a_plugin_for_another_server_says_so_and_the_server_runs() {
     let log = is_refused(&mut server, smaller, &sentence);
     let text = client_version(&mut server);
     let both = format!("and the server is {text}: ");
-    assert!(log.contains("the headers are of MariaDB 10.") && log.contains(&both), "{log}");
+    assert!(log.contains("the headers are of MariaDB 1") && log.contains(&both), "{log}");
 
     // In the plugin, the server's version is text, and may also be a number; change both.
     let short = text.split('-').next().unwrap().as_bytes();

@@ -20,6 +20,7 @@
 #include <my_global.h>
 #include <m_ctype.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

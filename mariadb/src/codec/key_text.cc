@@ -13,6 +13,8 @@
 #include <decimal.h>
 #include <compat56.h>
 
+#include "engine/server.h"
+
 namespace fron {
 namespace {
 
@@ -95,7 +97,7 @@ std::string temporal(const std::string &image, enum_field_types type, uint decim
     TIME_from_longlong_datetime_packed(&time, my_datetime_packed_from_binary(data, decimals));
     length = my_datetime_to_str(&time, text, decimals);
   } else {
-    struct timeval stamp;
+    Timestamp stamp;
     my_timestamp_from_binary(&stamp, data, decimals);
     time_t seconds = stamp.tv_sec;
     struct tm parts;

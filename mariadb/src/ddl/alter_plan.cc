@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "engine/server.h"
 #include "foreign/clauses.h"
 #include "table/auto_increment.h"
 #include "table/index.h"
@@ -204,19 +205,19 @@ const char *refuse(const TABLE *table, const TABLE *altered, const Alter_inplace
 
 uint index_of_name(const TABLE *table, const char *name) {
   for (uint k = 0; k < table->s->keys; k++)
-    if (!my_strcasecmp(system_charset_info, table->key_info[k].name.str, name)) return k;
+    if (is_same_identifier(table->key_info[k].name.str, name)) return k;
   return MAX_KEY;
 }
 
 const char *old_name(const Alter_inplace_info *info, const char *name) {
   for (const Alter_inplace_info::Rename_key_pair &pair : info->rename_keys)
-    if (!my_strcasecmp(system_charset_info, pair.new_key->name.str, name)) return pair.old_key->name.str;
+    if (is_same_identifier(pair.new_key->name.str, name)) return pair.old_key->name.str;
   return name;
 }
 
 bool is_added(const Alter_inplace_info *info, const char *name) {
   for (uint i = 0; i < info->index_add_count; i++)
-    if (!my_strcasecmp(system_charset_info, info->key_info_buffer[info->index_add_buffer[i]].name.str, name)) return true;
+    if (is_same_identifier(info->key_info_buffer[info->index_add_buffer[i]].name.str, name)) return true;
   return false;
 }
 

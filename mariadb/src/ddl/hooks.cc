@@ -65,7 +65,7 @@ Error undefined_tables(std::set<std::string> *names) {
   for (const std::string &key : keys) {
     // The definition file of a temporary table is not in the data directory.
     if (key[0] == '/') continue;
-    std::string name = key.substr(0, key.find(PARTITION));
+    std::string name = key.substr(0, std::min(key.find(PARTITION), key.find(VECTOR_INDEX)));
     if (access((name + ".frm").c_str(), F_OK) != 0 && errno == ENOENT) names->insert(name);
   }
   return {};

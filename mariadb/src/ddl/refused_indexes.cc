@@ -6,6 +6,8 @@
 
 #include <mysqld_error.h>
 
+#include "engine/server.h"
+
 namespace fron {
 namespace {
 
@@ -21,10 +23,10 @@ void refuse(uint number, const char *kind, const char *what) {
 
 bool refuses_indexes(const TABLE *table) {
   for (uint k = 0; k < table->s->keys; k++) {
-    ulong flags = table->key_info[k].flags;
-    if (flags & HA_FULLTEXT)
+    const KEY &key = table->key_info[k];
+    if (is_fulltext(key))
       refuse(ER_TABLE_CANT_HANDLE_FT, "FULLTEXT", "text");
-    else if (flags & HA_SPATIAL)
+    else if (is_spatial(key))
       refuse(ER_TABLE_CANT_HANDLE_SPKEYS, "SPATIAL", "geometry");
     else
       continue;

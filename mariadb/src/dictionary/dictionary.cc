@@ -20,6 +20,9 @@ constexpr const char *TABLES = "mariadb/tables";
 /** The tree of counters. The key "" has the last number assigned to a table; a table's number followed by a letter is
     the key of one of its counters or of its statistics. prepared_key() makes the keys of row counts. */
 constexpr const char *COUNTERS = "mariadb/counters";
+/** The key of COUNTERS with the newest series of a server that has used the database. It is shorter than the number of a
+    table. */
+constexpr const char *SERVER = "server";
 constexpr const char *FOREIGN_KEYS = "mariadb/foreign_keys";
 /** A tree without rows, in which transactions take the locks of txn/fence.h. The tree of the foreign keys cannot be
     used, because a batch that writes a foreign key would wait for all locks of the tree. */
@@ -176,6 +179,14 @@ Error Dictionary::open() {
   Tree tree;
   if (Error error = open_or_make(FOREIGN_KEYS, &tree)) return error;
   return foreign_keys_->open(std::move(tree));
+}
+
+Error Dictionary::note_server(uint64_t series, uint64_t *newest) {
+  if (Error error = get_counter(counters_, SERVER, newest)) return error;
+  if (*newest >= series) return {};
+  *newest = series;
+  // A full disk must not keep the server from starting.
+  return put_counter(counters_, SERVER, series, true);
 }
 
 Error Dictionary::tables_of(const std::string &prefix, std::vector<std::string> *keys) {

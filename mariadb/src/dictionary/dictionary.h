@@ -33,6 +33,10 @@ namespace fron {
 /** Separates the name of a table from the name of a partition. */
 inline constexpr char PARTITION[] = "#P#";
 
+/** Separates the name of a table from the number of a VECTOR index, which the server keeps in a table of its own that
+    has no definition file. */
+inline constexpr char VECTOR_INDEX[] = "#i#";
+
 /** An index of a table. */
 struct IndexRecord {
   /** Number within the table; never reused. */
@@ -66,6 +70,9 @@ class Dictionary {
  public:
   /** Opens the dictionary of the open database. */
   Error open();
+  /** Stores the series of the running server, for example 1108 for 11.8. If a server of a newer series has used the
+      database, stores nothing, and `newest` is that series; else it is the running one. */
+  Error note_server(uint64_t series, uint64_t *newest);
   /** Drops trees without a record. Called once, before any new tree is made. */
   Error drop_orphans();
 

@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "engine/error_numbers.h"
+#include "engine/server.h"
 
 namespace fron {
 namespace {
@@ -46,11 +47,15 @@ void log(const char *sentence) {
   sql_print_error("FronDB: %s", sentence);
 }
 
-/** Makes the server roll back the whole transaction, as the engine has done, even if the statement ignores the
-    error. */
+/** Makes the server roll back the whole transaction, even if the statement ignores the error. */
+void roll_back() {
+  if (THD *thd = _current_thd()) thd->mark_transaction_to_rollback(true);
+}
+
+/** The engine has rolled the transaction back. */
 void deadlock() {
   if (deadlock_listener) deadlock_listener();
-  if (THD *thd = _current_thd()) thd->mark_transaction_to_rollback(true);
+  roll_back();
 }
 
 /** Adds a warning, because the server's own message for this error does not say what to do. */
@@ -80,6 +85,10 @@ int ha_error(const Error &error) {
   copy(error.message(), last_sentence);
   if (kind == FRONDB_DEADLOCK)
     deadlock();
+  else if (kind == FRONDB_CONFLICT)
+    // As InnoDB does: the transaction cannot succeed at its snapshot, and an application that repeats it must not commit
+    // what it has done before.
+    roll_back();
   else if (kind == FRONDB_TOO_MANY_LOCKS)
     too_many_locks(error.message());
   else if (kind == FRONDB_CORRUPTION)
@@ -102,7 +111,7 @@ int ha_out_of_memory() { return HA_ERR_OUT_OF_MEM; }
 
 int raise_at_commit(int number) {
   if (number == HA_ERR_DISK_FULL)
-    my_printf_error(ER_DISK_FULL, "Disk got full committing (Errcode: %M)", MYF(ME_ERROR_LOG), number);
+    my_printf_error(ER_DISK_FULL, "Disk got full committing (Errcode: " SHOWN_ERRNO ")", MYF(ME_ERROR_LOG), number);
   else if (number == HA_ERR_ABORTED_BY_USER)
     my_error(ER_QUERY_INTERRUPTED, MYF(0));
   else if (number == HA_ERR_FRONDB)
@@ -114,7 +123,7 @@ int raise_bare(int number, const char *doing) {
   switch (number) {
     case 0: break;
     case HA_ERR_DISK_FULL:
-      my_printf_error(ER_DISK_FULL, "Disk got full: %s (Errcode: %M)", MYF(ME_ERROR_LOG), doing, number);
+      my_printf_error(ER_DISK_FULL, "Disk got full: %s (Errcode: " SHOWN_ERRNO ")", MYF(ME_ERROR_LOG), doing, number);
       break;
     case HA_ERR_LOCK_DEADLOCK: my_error(ER_LOCK_DEADLOCK, MYF(0)); break;
     case HA_ERR_LOCK_WAIT_TIMEOUT: my_error(ER_LOCK_WAIT_TIMEOUT, MYF(0)); break;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "engine/server.h"
 #include "table/index.h"
 
 namespace fron {
@@ -149,7 +150,7 @@ bool Definition::open(THD *thd, const std::string &key) {
   // Ignore the server's errors: the caller has its own error for a table that does not exist.
   Dummy_error_handler ignored;
   thd->push_internal_handler(&ignored);
-  init_tmp_table_share(thd, &share_, database_.c_str(), 0, name_.c_str(), path_.c_str());
+  init_definition(thd, &share_, database_.c_str(), name_.c_str(), path_.c_str());
   has_share_ = true;
   const LEX_CSTRING alias = {"", 0};
   if (open_table_def(thd, &share_, GTS_TABLE) == OPEN_FRM_OK)

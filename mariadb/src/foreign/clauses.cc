@@ -7,6 +7,8 @@
 #include <sql_alter.h>
 #include <sql_table.h>
 
+#include "engine/server.h"
+
 namespace fron {
 
 bool checks_foreign_keys(MYSQL_THD thd) { return !thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS); }
@@ -31,8 +33,8 @@ Action action_of(enum_fk_option option) {
 /** Returns the key of the table that a statement gives these names. */
 static std::string named_table(std::string database, std::string table) {
   if (lower_case_table_names) {
-    database.resize(my_casedn_str(system_charset_info, database.data()));
-    table.resize(my_casedn_str(system_charset_info, table.data()));
+    database = lower_case(database);
+    table = lower_case(table);
   }
   return table_key(database, table);
 }
@@ -64,7 +66,7 @@ bool refers_to_itself(const Alter_info *info, const std::string &key) {
 bool is_dropped(const Alter_info *info, const std::string &name) {
   List_iterator_fast<Alter_drop> drops(const_cast<::List<Alter_drop> &>(info->drop_list));
   while (const Alter_drop *drop = drops++)
-    if (drop->type == Alter_drop::FOREIGN_KEY && is_same_name(drop->name, name)) return true;
+    if (drop->type == Alter_drop::FOREIGN_KEY && is_same_name(dropped_name(*drop), name)) return true;
   return false;
 }
 

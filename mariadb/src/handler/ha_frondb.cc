@@ -28,7 +28,14 @@ using namespace fron;
 
 namespace {
 
-constexpr size_t HIDDEN_KEY_BYTES = 8;
+constexpr uint HIDDEN_KEY_BYTES = 8;
+
+/** Returns the length of a row's position: its primary key as the server stores it, or the hidden key. */
+uint position_bytes(const TABLE *table) {
+  const KEY *primary = primary_key_of(table);
+  return primary ? primary->key_length : HIDDEN_KEY_BYTES;
+}
+
 }  // namespace
 
 Share *ha_frondb::get_share(const char *path, int *error) {
@@ -129,6 +136,8 @@ void warn_of_directory(THD *thd, const char *directory, const char *option) {
 }  // namespace
 
 int ha_frondb::create(const char *path, TABLE *form, HA_CREATE_INFO *info) {
+  // The server reads it afterwards, for the table of a VECTOR index.
+  ref_length = position_bytes(form);
   if (is_refused_in_cluster(ha_thd(), info)) return HA_WRONG_CREATE_OPTION;
   if (refuses_indexes(form)) return HA_WRONG_CREATE_OPTION;
   if (refuses_options(form->s)) return HA_WRONG_CREATE_OPTION;
@@ -215,7 +224,7 @@ int ha_frondb::open(const char *path, int, uint) {
   position_.attach(share_, &use_);
   if (Error failed = writer_.open(&encoder_, share_, &read_free_, &use_)) return ha_error(failed);
   foreign_.open(&encoder_, &use_);
-  ref_length = share_->has_hidden_key ? HIDDEN_KEY_BYTES : table->key_info[table->s->primary_key].key_length;
+  ref_length = position_bytes(table);
   return info(HA_STATUS_OPEN | HA_STATUS_CONST | HA_STATUS_VARIABLE | HA_STATUS_NO_LOCK);
 }
 

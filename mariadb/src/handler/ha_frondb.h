@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/api.h"
+#include "engine/server.h"
 #include "handler/gathered_rows.h"
 #include "handler/computed_fields.h"
 #include "handler/read_free.h"
@@ -139,7 +140,7 @@ class ha_frondb final : public handler {
   Item *idx_cond_push(uint index, Item *condition) override;
   bool rowid_filter_push(Rowid_filter *filter) override;
   ha_rows multi_range_read_info_const(uint index, RANGE_SEQ_IF *ranges, void *init, uint count, uint *bytes,
-                                      uint *mode, Cost_estimate *cost) override;
+                                      uint *mode, RANGES_LIMIT_PARAMETER Cost_estimate *cost) override;
   ha_rows multi_range_read_info(uint index, uint count, uint keys, uint parts, uint *bytes, uint *mode,
                                 Cost_estimate *cost) override;
   int multi_range_read_init(RANGE_SEQ_IF *ranges, void *init, uint count, uint mode,
@@ -152,12 +153,18 @@ class ha_frondb final : public handler {
   int analyze(THD *thd, HA_CHECK_OPT *options) override;
   int optimize(THD *thd, HA_CHECK_OPT *options) override;
   int info(uint flag) override;
+#if FRONDB_SERVER_11_8
+  IO_AND_CPU_COST scan_time() override;
+  ulonglong row_blocks() override;
+#else
   double scan_time() override;
   double read_time(uint index, uint ranges, ha_rows rows) override;
+#endif
   ha_rows estimate_rows_upper_bound() override;
   ha_rows records_in_range(uint index, const key_range *min, const key_range *max,
                            page_range *pages) override;
   int extra(enum ha_extra_function operation) override;
+  void column_bitmaps_signal(SIGNAL_PARAMETER) override;
   int external_lock(THD *thd, int type) override;
   int start_stmt(THD *thd, thr_lock_type type) override;
   void unlock_row() override;

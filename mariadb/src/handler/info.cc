@@ -11,16 +11,13 @@
 
 #include "codec/entry.h"
 #include "engine/errors.h"
+#include "handler/costs.h"
 #include "txn/connection.h"
 
 using namespace fron;
 
 namespace {
 
-/** The unit of the server's costs. */
-constexpr uint BLOCK_BYTES = 16 << 10;
-/** Overhead of a row or an entry in InnoDB, in bytes: the optimizer's constants are tuned for such an engine. */
-constexpr uint ROW_OVERHEAD = 20;
 /** A range with at most this many keys is counted, unless the engine can estimate it from fewer keys
     (frondb_tree_estimate_first()). */
 constexpr uint64_t COUNTED_KEYS_MAX = 128;
@@ -29,8 +26,6 @@ constexpr size_t OWN_MAX = 32;
 constexpr size_t OWN_BYTES = 64 << 10;
 /** For a range with at least this many messages, use the engine's estimate of live entries, which costs more. */
 constexpr uint64_t ESTIMATED_MIN = 1000;
-
-double blocks(double rows, double bytes) { return std::max(1.0, rows * (bytes + ROW_OVERHEAD) / BLOCK_BYTES); }
 
 /** Returns the lengths of `live` rows. Rows that were not measured, such as rows of uncommitted transactions, count
     like the measured ones, or, if no row was measured, like rows and entries before compression: a length of 0 would
@@ -122,20 +117,6 @@ void ha_frondb::report_create_time() {
 }
 
 ha_rows ha_frondb::estimate_rows_upper_bound() { return HA_POS_ERROR; }
-
-// --- Costs ---
-
-double ha_frondb::scan_time() { return blocks(double(stats.records), double(row_bytes_)); }
-
-double ha_frondb::read_time(uint index, uint ranges, ha_rows rows) {
-  // For a clustering key the server expects the costs of a primary key: rows are in its order.
-  if (index >= table->s->keys || !is_clustering_key(index)) return handler::read_time(index, ranges, rows);
-  if (rows <= 2) return double(rows);
-  double all = scan_time();
-  if (stats.records < rows) return all;
-  // The cost of the searches, and the fraction of a scan that reads these rows.
-  return double(ranges) + double(rows) / double(stats.records) * all;
-}
 
 // --- A range of an index ---
 

@@ -3,6 +3,7 @@
    See handler/ha_frondb.h. Here: OPTIMIZE TABLE, which consolidates the indexes one after the other while others write.
    With frondb_optimize_mode=copy the server calls ALTER TABLE .. FORCE instead. */
 
+#include "engine/server.h"
 #include "handler/ha_frondb.h"
 
 #include <key.h>
@@ -68,7 +69,7 @@ bool has_dropped_columns(const Layout &layout) {
 int ha_frondb::indexes_to_optimize(THD *thd, std::vector<uint> *indexes) const {
   const char *only = session_optimize_index(thd);
   auto add = [&](uint k) {
-    if (!*only || !my_strcasecmp(system_charset_info, only, k == MAX_KEY ? "" : table->key_info[k].name.str))
+    if (!*only || is_same_identifier(only, k == MAX_KEY ? "" : table->key_info[k].name.str))
       indexes->push_back(k);
   };
   add(share_->has_hidden_key ? uint(MAX_KEY) : table->s->primary_key);

@@ -6,6 +6,8 @@
 
 #include <sql_class.h>
 
+#include "engine/server.h"
+
 namespace fron {
 namespace {
 
@@ -14,7 +16,7 @@ constexpr double FRACTION_MIN = 0.000001;
 
 enum OptimizeMode : ulong { OPTIMIZE_HOT, OPTIMIZE_COPY };
 const char *optimize_mode_names[] = {"hot", "copy", NullS};
-TYPELIB optimize_modes = {array_elements(optimize_mode_names) - 1, "", optimize_mode_names, nullptr};
+TYPELIB optimize_modes = type_library(array_elements(optimize_mode_names) - 1, "", optimize_mode_names);
 
 MYSQL_THDVAR_ENUM(optimize_mode, PLUGIN_VAR_RQCMDARG,
                   "How OPTIMIZE TABLE works: hot consolidates the table, copy writes it anew; others write "

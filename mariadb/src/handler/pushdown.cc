@@ -21,13 +21,14 @@ bool ha_frondb::rowid_filter_push(Rowid_filter *filter) {
 }
 
 ha_rows ha_frondb::multi_range_read_info_const(uint index, RANGE_SEQ_IF *ranges, void *init, uint count,
-                                               uint *bytes, uint *mode, Cost_estimate *cost) {
+                                               uint *bytes, uint *mode, RANGES_LIMIT_PARAMETER Cost_estimate *cost) {
   mrr_.init(this, table);
   // The server's MRR over partitions fails with 1032 if it can choose among keys, also with InnoDB (prefix_keys.rs).
   // Probably the server sizes the buffers of the partitions for the last key that it asked about, and reads by another
   // key.
-  if (table->part_info) return handler::multi_range_read_info_const(index, ranges, init, count, bytes, mode, cost);
-  return mrr_.dsmrr_info_const(index, ranges, init, count, bytes, mode, cost);
+  if (table->part_info)
+    return handler::multi_range_read_info_const(index, ranges, init, count, bytes, mode, RANGES_LIMIT_ARGUMENT cost);
+  return mrr_.dsmrr_info_const(index, ranges, init, count, bytes, mode, RANGES_LIMIT_ARGUMENT cost);
 }
 
 ha_rows ha_frondb::multi_range_read_info(uint index, uint count, uint keys, uint parts, uint *bytes, uint *mode,

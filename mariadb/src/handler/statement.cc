@@ -2,6 +2,7 @@
 
    See handler/ha_frondb.h. Here: the beginning of statements, table locks, hints of the server, error messages. */
 
+#include "engine/server.h"
 #include "handler/ha_frondb.h"
 
 #include <key.h>
@@ -191,9 +192,9 @@ int ha_frondb::extra(enum ha_extra_function operation) {
     case HA_EXTRA_WRITE_CAN_REPLACE:
     case HA_EXTRA_INSERT_WITH_UPDATE: use_.writes_duplicates = true; [[fallthrough]];
     case HA_EXTRA_IGNORE_DUP_KEY: bulk_.expects_duplicates = true; break;
-    case HA_EXTRA_BEGIN_COPY: copy_.is_copy = can_load(); break;
-    case HA_EXTRA_END_COPY: return guarded([&] { return end_load(); });
-    case HA_EXTRA_ABORT_COPY: give_up_load(); break;
+    case BEGIN_COPY: copy_.is_copy = can_load(); break;
+    case END_COPY: return guarded([&] { return end_load(); });
+    case ABORT_COPY: give_up_load(); break;
     default: break;
   }
   return 0;

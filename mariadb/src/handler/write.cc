@@ -8,6 +8,7 @@
 #include "ddl/index_build.h"
 #include "dictionary/dictionary.h"
 #include "engine/errors.h"
+#include "engine/server.h"
 #include "foreign/binding.h"
 #include "txn/connection.h"
 
@@ -129,4 +130,15 @@ void ha_frondb::count(int64_t rows) {
   share_->rows->changed();
   use_.connection->counts().add(share_->rows, rows);
   use_.has_written = true;
+}
+
+/** The server calls this after it has marked the fields that a statement reads and writes. MariaDB 11.8 does not mark the
+    virtual fields of keys whose base fields an UPDATE leaves alone, but the entries of these keys have the row's primary
+    key, which may change. */
+void ha_frondb::column_bitmaps_signal(SIGNAL_PARAMETER) {
+  if (!FRONDB_SERVER_11_8 || !table->vfield || table->current_lock != F_WRLCK) return;
+  for (uint i = 0; i < table->s->virtual_fields; i++) {
+    Field *field = table->vfield[i];
+    if (!field->stored_in_db() && field->flags & PART_KEY_FLAG) table->mark_virtual_column_with_deps(field);
+  }
 }

@@ -29,7 +29,7 @@ extern struct st_mysql_information_schema information_schema;
     MYSQL_INFORMATION_SCHEMA_PLUGIN, &fron::information_schema, name, "The FronDB authors",   \
         description, PLUGIN_LICENSE_GPL, init, nullptr,                                       \
         FRONDB_VERSION_MAJOR << 8 | FRONDB_VERSION_MINOR, nullptr, nullptr, FRONDB_VERSION,   \
-        MariaDB_PLUGIN_MATURITY_EXPERIMENTAL                                                  \
+        MariaDB_PLUGIN_MATURITY_GAMMA                                                  \
   }
 
 #endif

@@ -28,6 +28,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/server.h"
 #include "foreign/server_lists.h"
 
 #if __has_include("frondb_layouts.h")
@@ -76,6 +77,11 @@ extern "C" const void *const probe_table[] __asm__("_ZTVN4fron8AbiProbeE");
 
 namespace fron {
 namespace {
+
+// Read through pointers that the compiler cannot see through, so that the texts stand in the file as a whole: a test
+// changes them there.
+const char *const volatile HEADERS_VERSION = FRONDB_HEADERS_VERSION;
+const char *const volatile COMPARED_WITH = FRONDB_LAYOUTS_COMPARED_WITH;
 
 /** Entries of a table before the first function: the offset to the top, and the type. */
 constexpr size_t TABLE_HEAD = 2;
@@ -203,7 +209,7 @@ std::string change_difference() {
 /** Returns "10.11.19" for "10.11.19-MariaDB-log". If the option `version` has replaced that text, by any other, returns
     the version in mysql_version.h: the server loads no plugin that was built for another version. */
 std::string running_version() {
-  std::string version = using_custom_server_version ? MYSQL_SERVER_VERSION : server_version;
+  std::string version = has_custom_version() ? MYSQL_SERVER_VERSION : server_version;
   return version.substr(0, version.find_first_not_of("0123456789."));
 }
 
@@ -222,11 +228,11 @@ std::string seen_differences() {
 }
 
 std::string abi_difference() {
-  const std::string running = running_version(), headers = FRONDB_HEADERS_VERSION;
+  const std::string running = running_version(), headers = HEADERS_VERSION, compared = COMPARED_WITH;
   const std::string versions = "the headers are of MariaDB " + headers + ", and the server is " + server_version + ": ";
   std::string seen = seen_differences();
   if (!seen.empty()) return versions + seen;
-  if (headers == running || running == FRONDB_LAYOUTS_COMPARED_WITH) return "";
+  if (headers == running || running == compared) return "";
   return versions + "their classes were not compared: build the plugin on a machine with libmariadbd-dev of this server's "
                     "version (make plugin), or with the source of this version";
 }

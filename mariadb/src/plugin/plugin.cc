@@ -18,6 +18,7 @@
 #include "engine/errors.h"
 #include "engine/folder.h"
 #include "engine/log.h"
+#include "handler/costs.h"
 #include "handler/ha_frondb.h"
 #include "inspect/information_schema.h"
 #include "inspect/status.h"
@@ -51,6 +52,20 @@ int refuse_open(const char *what, const char *reason) {
   return 1;
 }
 
+std::string shown_series(uint64_t series) { return std::to_string(series / 100) + "." + std::to_string(series % 100); }
+
+/** The text of a refusal if a server of a newer series has used the data: such a server may have changed definitions and
+    system tables so that this one misreads them. */
+Error refuse_newer_server(std::string *text) {
+  constexpr uint64_t series = MYSQL_VERSION_ID / 100;
+  uint64_t newest;
+  if (Error error = dictionary().note_server(series, &newest)) return error;
+  if (newest != series)
+    *text = "MariaDB " + shown_series(newest) + " has used the data, and this server is " + shown_series(series) +
+            ": start it with MariaDB " + shown_series(newest) + ", or restore a backup from before the upgrade";
+  return {};
+}
+
 int init(void *place) {
   auto ht = static_cast<handlerton *>(place);
   set_hton(ht);
@@ -67,6 +82,9 @@ int init(void *place) {
   if (Error error = open_db(options)) return refuse("cannot open the database", Sentence(error).text());
   if (Error error = dictionary().open())
     return refuse_open("cannot open the dictionary of tables", Sentence(error).text());
+  std::string newer;
+  if (Error error = refuse_newer_server(&newer)) return refuse_open("cannot note the server's version", error.message());
+  if (!newer.empty()) return refuse_open("cannot open the database", newer.c_str());
   note_prepared();
   if (Error error = report_waits(db())) return refuse_open("cannot report waits for locks", error.message());
   set_deadlock_listener(note_deadlock);
@@ -76,6 +94,7 @@ int init(void *place) {
   set_transaction_hooks(ht);
   set_status_hook(ht);
   set_xa_hooks(ht);
+  set_cost_hook(ht);
   return 0;
 }
 
@@ -106,7 +125,7 @@ maria_declare_plugin(frondb){
     fron::status_variables,
     fron::system_variables(),
     FRONDB_VERSION,
-    MariaDB_PLUGIN_MATURITY_EXPERIMENTAL},
+    MariaDB_PLUGIN_MATURITY_GAMMA},
     FRONDB_SCHEMA_TABLE("FRONDB_TRX", "Transactions of FronDB", fron::init_trx_table),
     FRONDB_SCHEMA_TABLE("FRONDB_LOCKS", "Locks of FronDB's transactions", fron::init_locks_table),
     FRONDB_SCHEMA_TABLE("FRONDB_LOCK_WAITS", "Waits for locks in FronDB", fron::init_lock_waits_table),

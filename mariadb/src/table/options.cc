@@ -17,6 +17,7 @@
 
 #include "codec/key.h"
 #include "engine/option_rows.h"
+#include "engine/server.h"
 #include "txn/connection.h"
 
 namespace fron {
@@ -61,7 +62,7 @@ std::vector<const char *> pointers_to(const std::vector<std::string> &names) {
   return pointers;
 }
 std::vector<const char *> compression_pointers = pointers_to(compression_names);
-TYPELIB compressions = {uint(compression_names.size()), "compression", compression_pointers.data(), nullptr};
+TYPELIB compressions = type_library(compression_names.size(), "compression", compression_pointers.data());
 
 Error set_option(TreeOptions *options, const char *name, const std::string &value) {
   return frondb_tree_options_set(options->get(), name, value.c_str());
@@ -76,7 +77,7 @@ Error set_codec(uint compression, TreeOptions *options) {
 std::string text_of(const TABLE_SHARE *share, const char *option) {
   std::string text;
   for (const engine_option_value *any = share->option_list; any; any = any->next)
-    if (!my_strcasecmp(system_charset_info, any->name.str, option))
+    if (is_same_identifier(any->name.str, option))
       text = any->value.str ? std::string(any->value.str, any->value.length) : std::string();
   // The library reads a value up to a NUL byte, and would ignore the rest. No value contains a question mark.
   std::replace(text.begin(), text.end(), '\0', '?');

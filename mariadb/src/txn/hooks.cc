@@ -11,7 +11,9 @@
 #include "backup/meeting.h"
 #include "engine/db.h"
 #include "engine/errors.h"
+#include "engine/server.h"
 #include "txn/connection.h"
+#include "txn/handlerton.h"
 
 namespace fron {
 namespace {
@@ -21,10 +23,10 @@ struct Savepoint {
   uint64_t number;
 };
 
-int close_connection(handlerton *ht, MYSQL_THD thd) {
+int close_connection(HOOK_PARAMETER MYSQL_THD thd) {
   Connection *connection = Connection::find(thd);
   // Do this before the deletion, since kill_query() finds the connection under the lock that thd_set_ha_data() takes.
-  thd_set_ha_data(thd, ht, nullptr);
+  thd_set_ha_data(thd, hton(), nullptr);
   delete connection;
   return 0;
 }
@@ -33,12 +35,12 @@ void kill_query(handlerton *, MYSQL_THD thd, enum thd_kill_levels) {
   if (Connection *connection = Connection::find(thd)) connection->cancel();
 }
 
-int prepare(handlerton *, MYSQL_THD thd, bool all) {
+int prepare(HOOK_PARAMETER MYSQL_THD thd, bool all) {
   Connection *connection = Connection::find(thd);
   return connection ? raise_at_commit(connection->prepare(thd, all)) : 0;
 }
 
-void commit_ordered(handlerton *, MYSQL_THD thd, bool all) {
+void commit_ordered(HOOK_PARAMETER MYSQL_THD thd, bool all) {
   if (Connection *connection = Connection::find(thd)) connection->commit_ordered(thd, all);
 }
 
@@ -48,32 +50,32 @@ void release_statement(Connection *connection) {
   connection->fence.reset();
 }
 
-int commit(handlerton *, MYSQL_THD thd, bool all) {
+int commit(HOOK_PARAMETER MYSQL_THD thd, bool all) {
   Connection *connection = Connection::find(thd);
   if (!connection) return 0;
   release_statement(connection);
   return raise_at_commit(connection->commit(thd, all));
 }
 
-int rollback(handlerton *, MYSQL_THD thd, bool all) {
+int rollback(HOOK_PARAMETER MYSQL_THD thd, bool all) {
   Connection *connection = Connection::find(thd);
   if (!connection) return 0;
   release_statement(connection);
   return connection->rollback(thd, all);
 }
 
-int savepoint_set(handlerton *, MYSQL_THD thd, void *place) {
+int savepoint_set(HOOK_PARAMETER MYSQL_THD thd, void *place) {
   Connection *connection = Connection::find(thd);
   if (!connection) return 0;
   return raise_bare(connection->set_savepoint(&static_cast<Savepoint *>(place)->number), "setting a savepoint");
 }
 
-int savepoint_rollback(handlerton *, MYSQL_THD thd, void *place) {
+int savepoint_rollback(HOOK_PARAMETER MYSQL_THD thd, void *place) {
   Connection *connection = Connection::find(thd);
   return connection ? connection->roll_back_to(static_cast<Savepoint *>(place)->number) : 0;
 }
 
-int savepoint_release(handlerton *, MYSQL_THD thd, void *place) {
+int savepoint_release(HOOK_PARAMETER MYSQL_THD thd, void *place) {
   Connection *connection = Connection::find(thd);
   if (!connection) return 0;
   uint64_t number = static_cast<Savepoint *>(place)->number;
@@ -95,12 +97,12 @@ void end_backup() { meet_end_of_stage(); }
     the metadata locks of their tables must stay. A transaction without row locks, such as a dump, leaves the tables
     that it has read since the savepoint to ALTER, as in InnoDB. If it reads such a table again,
     ha_frondb::begin_statement() checks that its snapshot has the table's rows. */
-bool savepoint_rollback_can_release_mdl(handlerton *, MYSQL_THD thd) {
+bool savepoint_rollback_can_release_mdl(HOOK_PARAMETER MYSQL_THD thd) {
   Connection *connection = Connection::find(thd);
   return !connection || connection->has_only_read();
 }
 
-int start_consistent_snapshot(handlerton *, MYSQL_THD thd) {
+int start_consistent_snapshot(HOOK_PARAMETER MYSQL_THD thd) {
   Connection *connection = Connection::of(thd);
   int error = connection ? connection->begin_at_snapshot(thd) : HA_ERR_OUT_OF_MEM;
   return raise_bare(error, "beginning a transaction");

@@ -6,6 +6,8 @@
 
 #include <sql_class.h>
 
+#include "engine/server.h"
+
 namespace fron {
 namespace {
 
@@ -14,7 +16,7 @@ MYSQL_THDVAR_BOOL(commit_sync, PLUGIN_VAR_OPCMDARG,
 MYSQL_THDVAR_BOOL(snapshot_isolation, PLUGIN_VAR_OPCMDARG,
                   "At REPEATABLE READ, fail a write of a row that has changed since the transaction's "
                   "snapshot.",
-                  nullptr, nullptr, false);
+                  nullptr, nullptr, SNAPSHOT_ISOLATION_BY_DEFAULT);
 MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
                    "Seconds to wait for a row lock.", nullptr, nullptr, 50, 0, 1073741824, 0);
 

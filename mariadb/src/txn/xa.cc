@@ -18,6 +18,7 @@
 
 #include "engine/db.h"
 #include "engine/errors.h"
+#include "engine/server.h"
 #include "txn/prepared_counts.h"
 
 namespace fron {
@@ -130,7 +131,7 @@ void commit_checkpoint_request(void *cookie) {
     it wanted, and may have decided some of them in between. Used only by the thread that starts the server. */
 XidName recovered_to;
 
-int recover(handlerton *, XID *xids, uint count) {
+int recover(HOOK_PARAMETER XID *xids, uint count) {
   List list;
   std::vector<frondb_slice> names;
   Error error = frondb_db_prepared(db(), list.out());
@@ -200,8 +201,8 @@ int decide_by_xid(XID *xid, bool is_commit) {
   return XAER_RMFAIL;
 }
 
-int commit_by_xid(handlerton *, XID *xid) { return decide_by_xid(xid, true); }
-int rollback_by_xid(handlerton *, XID *xid) { return decide_by_xid(xid, false); }
+int commit_by_xid(HOOK_PARAMETER XID *xid) { return decide_by_xid(xid, true); }
+int rollback_by_xid(HOOK_PARAMETER XID *xid) { return decide_by_xid(xid, false); }
 
 }  // namespace
 

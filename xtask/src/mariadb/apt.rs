@@ -5,11 +5,20 @@ use std::fs;
 use std::path::Path;
 
 use super::folder;
+use super::servers::release_of;
 use crate::Result;
 use crate::step::Cmd;
-use crate::workspace::read;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// Returns the package sources of a release of Debian.
+pub(super) fn lists(kind: &str, codename: &str) -> String {
+    [("debian", ""), ("debian-security", "-security")]
+        .map(|(archive, suffix)| {
+            format!("{kind} [signed-by={KEYRING}] http://deb.debian.org/{archive} {codename}{suffix} main\n")
+        })
+        .concat()
+}
 
 /// The options of every command of apt.
 pub(super) struct Apt {
@@ -23,14 +32,7 @@ impl Apt {
         let home = folder().join("apt").join(kind);
         let lists = home.join("lists/partial");
         fs::create_dir_all(&lists).map_err(|e| format!("{}: {e}", lists.display()))?;
-        let release = read(Path::new("/etc/os-release"))?;
-        let codename = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
-        let codename = codename.ok_or("/etc/os-release names no release of Debian")?;
-        let sources = [("debian", String::new()), ("debian-security", "-security".to_owned())]
-            .map(|(archive, suffix)| {
-                format!("{kind} [signed-by={KEYRING}] http://deb.debian.org/{archive} {codename}{suffix} main\n")
-            })
-            .concat();
+        let sources = self::lists(kind, &release_of(Path::new("/"))?);
         let list = home.join("sources.list");
         fs::write(&list, sources).map_err(|e| format!("{}: {e}", list.display()))?;
         let options = [

@@ -93,8 +93,7 @@ impl Run {
         }
         if suite == "rpl" {
             fetch()?;
-            run.tests =
-                substitute::naming(&PathBuf::from(tree::INSTALLED).join("suite").join(suite))?;
+            run.tests = substitute::naming(&tree::installed().join("suite").join(suite))?;
         }
         Ok(run)
     }
@@ -117,8 +116,7 @@ impl Run {
         // mtr turns InnoDB off for tests that do not request it.
         self.arguments.push("--mysqld=--loose-innodb".to_owned());
         if engine != "innodb" {
-            let plugin = ["--plugin-load-add=ha_frondb.so", "--plugin-maturity=experimental"];
-            self.arguments.extend(plugin.map(|option| format!("--mysqld={option}")));
+            self.arguments.push("--mysqld=--plugin-load-add=ha_frondb.so".to_owned());
             // The expected results assume InnoDB's default of autoinc-lock-mode, and that OPTIMIZE
             // copies the table as in InnoDB. verify-fast-codecs makes a release build verify what
             // fast codecs write.
@@ -171,7 +169,7 @@ fn installed() -> Result<PathBuf> {
 
 /// Installs the suites.
 pub(super) fn fetch() -> Result {
-    let suites = || PathBuf::from(tree::INSTALLED).join("mtr").exists();
+    let suites = || tree::installed().join("mtr").exists();
     apt("MariaDB's test suites", "mariadb-test patch", || suites() && on_path("patch"))
 }
 
@@ -229,7 +227,7 @@ pub(super) fn run_as(engine: &str, run: Run) -> Result<Outcome> {
 fn run_reduced(engine: &str, run: Run) -> Result<Outcome> {
     let tree = if engine == "innodb" { tree()? } else { substituted_tree()? };
     let suites = tree.suites().join("suite");
-    reduced::write(&PathBuf::from(tree::INSTALLED).join("suite"), &suites)?;
+    reduced::write(&tree::installed().join("suite"), &suites)?;
     if engine != "innodb" {
         substitute::all(&suites.join(REDUCED))?;
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{folder, layout, source};
 use crate::Result;
 use crate::install::{apt, on_path};
+use crate::programs;
 use crate::step::Cmd;
 use crate::workspace::{root, target_folder};
 
@@ -17,8 +18,7 @@ pub(crate) fn build() -> Result {
     let plugin = plugin()?;
     println!("built {}", plugin.display());
     println!("`make server` tries it. To load it into the installed server:");
-    println!("  cargo xtask install-plugin, then start with");
-    println!("  --plugin-load-add=ha_frondb.so --plugin-maturity=experimental");
+    println!("  cargo xtask install-plugin, then the statement INSTALL SONAME 'ha_frondb'");
     println!("  (mariadb/README.md has the lines for an option file)");
     Ok(())
 }
@@ -26,7 +26,7 @@ pub(crate) fn build() -> Result {
 /// Installs the packages that the build needs, builds the plugin and returns its path.
 pub(crate) fn plugin() -> Result<PathBuf> {
     let source = fetch()?;
-    Cmd::new("cargo", "build --release --package frondb-capi --lib --features jemalloc").run()?;
+    library()?;
     let build = folder().join("build");
     let define = |name: &str, path: &Path| format!("-D{name}={}", path.display());
     Cmd::new("cmake", "-S")
@@ -41,6 +41,14 @@ pub(crate) fn plugin() -> Result<PathBuf> {
     // Build again: one file of the plugin includes the result of the comparison.
     make(&build, "ha_frondb")?;
     Ok(build.join(NAME))
+}
+
+/// Builds the library that the plugin links.
+pub(crate) fn library() -> Result {
+    if programs::are_built() {
+        return Ok(());
+    }
+    Cmd::new("cargo", "build --release --package frondb-capi --lib --features jemalloc").run()
 }
 
 /// Builds a test that needs no server, in the plugin's build folder. Returns the path of its

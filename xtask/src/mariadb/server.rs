@@ -115,7 +115,7 @@ impl Place {
         let log = self.path("error.log");
         let argument = |name: &str, path: PathBuf| format!("--{name}={}", path.display());
         Command::new(plugin::server()?)
-            .args(["--no-defaults", "--skip-networking", "--plugin-maturity=experimental"])
+            .args(["--no-defaults", "--skip-networking"])
             .arg("--plugin-load-add=ha_frondb.so")
             .arg(format!("--user={}", user()?))
             .arg(argument("datadir", self.path("data")))

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::apt::Apt;
-use super::folder;
+use super::{folder, servers};
 use crate::Result;
 use crate::step::Cmd;
 use crate::workspace::read;
@@ -51,28 +51,56 @@ pub(super) fn get() -> Result<PathBuf> {
         return Ok(found);
     }
     fs::create_dir_all(&home).map_err(|e| format!("{}: {e}", home.display()))?;
+    let file = match of_pool(&home, &version)? {
+        Some(file) => file,
+        None => of_archive(&home, &version)?,
+    };
+    unpack(&home, &file)?;
+    unpacked(&home, &version).ok_or_else(|| format!("{file} does not have sql/handler.h"))
+}
+
+/// Fetches the source from the pool if the installed server is the one of the pool. Returns the
+/// file's name.
+fn of_pool(home: &Path, version: &str) -> Result<Option<String>> {
+    let pool = servers::all()?.into_iter().filter_map(|server| server.pool);
+    let Some(pool) = pool.into_iter().find(|pool| upstream(&pool.version) == version) else {
+        return Ok(None);
+    };
+    pool.source.iter().try_for_each(|file| file.fetch(home))?;
+    Ok(pool.source.first().map(|file| file.name.clone()))
+}
+
+/// Fetches the source nearest to `version` that Debian's archive lists. Returns the file's name.
+fn of_archive(home: &Path, version: &str) -> Result<String> {
     let apt = Apt::new("deb-src")?;
     let listed = apt.cmd("apt-cache", "showsrc --only-source mariadb").output()?;
-    let wanted = by_nearness(&listed, &version).into_iter().find(|wanted| {
+    let wanted = by_nearness(&listed, version).into_iter().find(|wanted| {
         // apt may list the newest version before its source can be fetched.
         let download = apt.cmd("apt-get", "source --download-only");
-        download.arg(&format!("mariadb={wanted}")).dir(home.clone()).run().is_ok()
+        download.arg(&format!("mariadb={wanted}")).dir(home.to_owned()).run().is_ok()
     });
     let wanted = wanted.ok_or_else(|| {
-        format!("no source of MariaDB {} can be had from Debian", series(&version))
+        format!("no source of MariaDB {} can be had from Debian", series(version))
     })?;
     if upstream(&wanted) != version {
         eprintln!("no source of MariaDB {version}: taking the headers of {}", upstream(&wanted));
     }
-    let name = format!("mariadb_{}.orig.tar.gz", upstream(&wanted));
-    let mut unpack =
-        Cmd::new("tar", "--extract --gzip --wildcards --file").arg(&name).dir(home.clone());
-    for part in PARTS {
-        unpack = unpack.arg(part);
-    }
-    unpack.run()?;
-    fs::remove_file(home.join(&name)).map_err(|e| format!("{name}: {e}"))?;
-    unpacked(&home, &version).ok_or_else(|| format!("{name} does not have sql/handler.h"))
+    let files = fs::read_dir(home).map_err(|e| format!("{}: {e}", home.display()))?;
+    let names = files.flatten().filter_map(|file| file.file_name().into_string().ok());
+    let is_source = |name: &String| {
+        let version = name.strip_prefix("mariadb_").and_then(|rest| rest.split_once(".orig.tar."));
+        version.is_some_and(|(version, kind)| {
+            upstream(version) == upstream(&wanted) && !kind.ends_with("asc")
+        })
+    };
+    names.into_iter().find(is_source).ok_or_else(|| format!("apt-get has not fetched {wanted}"))
+}
+
+/// Unpacks the headers and removes the file.
+fn unpack(home: &Path, name: &str) -> Result {
+    let command = Cmd::new("tar", "--extract --auto-compress --wildcards --file").arg(name);
+    PARTS.iter().fold(command.dir(home.to_owned()), |command, part| command.arg(part)).run()?;
+    fs::remove_file(home.join(name)).map_err(|e| format!("{name}: {e}"))
 }
 
 /// Returns the version of the installed headers, for example "10.11.19".
@@ -89,7 +117,7 @@ pub(super) fn version_of_headers() -> Result<String> {
         return Ok(version_in_source(&file));
     }
     let name = source.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    Ok(name.trim_start_matches("mariadb-").to_owned())
+    Ok(upstream(name.trim_start_matches("mariadb-")).to_owned())
 }
 
 /// Parses the file VERSION of a source into, for example, "10.11.18".
@@ -108,14 +136,15 @@ fn version_of(header: &str) -> Option<String> {
 }
 
 /// Returns the series: "10.11" of "10.11.19".
-fn series(version: &str) -> &str {
+pub(super) fn series(version: &str) -> &str {
     version.rsplit_once('.').map_or(version, |(series, _)| series)
 }
 
-/// Returns the upstream version of a package version: "10.11.18" of "1:10.11.18-0+deb12u1".
+/// Returns the upstream version of a package version: "10.11.18" of "1:10.11.18-0+deb12u1", "11.8.9"
+/// of "1:11.8.9+ds-2".
 fn upstream(version: &str) -> &str {
     let version = version.split_once(':').map_or(version, |(_, rest)| rest);
-    version.split('-').next().unwrap_or(version)
+    version.split(['-', '+']).next().unwrap_or(version)
 }
 
 fn patch(version: &str) -> u32 {
@@ -137,11 +166,12 @@ fn unpacked(home: &Path, version: &str) -> Option<PathBuf> {
     let sources = folders.filter(|path| path.join("sql/handler.h").exists());
     let of_series = sources.filter(|path| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        name.strip_prefix("mariadb-").is_some_and(|found| series(found) == series(version))
+        let found = name.strip_prefix("mariadb-").map(upstream);
+        found.is_some_and(|found| series(found) == series(version))
     });
     of_series.min_by_key(|path| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        patch(name).abs_diff(patch(version))
+        patch(upstream(name.trim_start_matches("mariadb-"))).abs_diff(patch(version))
     })
 }
 
@@ -157,10 +187,12 @@ mod tests {
         let file = "MYSQL_VERSION_MAJOR=10\nMYSQL_VERSION_MINOR=11\nMYSQL_VERSION_PATCH=18\nSERVER_MATURITY=stable\n";
         assert_eq!(version_in_source(file), "10.11.18");
         let listed = "Package: mariadb\nVersion: 1:10.11.14-0+deb12u2\n\nVersion: 1:10.11.18-0+deb12u1\n\
-                      Version: 1:11.8.19-1\n";
+                      Version: 1:11.8.19+ds-1\n";
         let (old, new) = ("1:10.11.14-0+deb12u2", "1:10.11.18-0+deb12u1");
         assert_eq!(by_nearness(listed, "10.11.19"), [new, old]);
         assert_eq!(by_nearness(listed, "10.11.14"), [old, new]);
         assert!(by_nearness(listed, "10.6.1").is_empty());
+        assert_eq!(by_nearness(listed, "11.8.9"), ["1:11.8.19+ds-1"]);
+        assert_eq!(upstream("1:11.8.19+ds-1"), "11.8.19");
     }
 }

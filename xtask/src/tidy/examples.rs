@@ -20,6 +20,11 @@ use super::contents::{Listed, pages_of_contents};
 /// Other languages and commands, the page on which they stand, and the test that runs them there.
 const OTHER: &[(&str, &str, &str)] = &[
     ("ini", "mariadb/README.md", "mariadb/harness/tests/recipe.rs"),
+    ("python", "README.md", "crates/python/tests/test_package.py"),
+    ("python", "docs/operating/python.md", "crates/python/tests/test_package.py"),
+    ("pip", "README.md", "xtask/src/python.rs"),
+    ("python3 -m venv", "docs/operating/python.md", "xtask/src/python.rs"),
+    ("venv/bin/pip", "docs/operating/python.md", "xtask/src/python.rs"),
     ("toml", "README.md", "crates/frondb/Cargo.toml"),
     ("cargo build", "mariadb/README.md", "xtask/src/mariadb/plugin.rs"),
     ("cmake", "mariadb/README.md", "xtask/src/mariadb/plugin.rs"),

@@ -145,11 +145,11 @@ pub(super) struct RunArgs {
     /// Rows to write
     #[arg(long, default_value = "6M", value_parser = size::rows)]
     pub(super) rows: u64,
-    /// Memory of the engine
+    /// Memory of each engine
     #[arg(long, default_value = "128MiB", value_parser = size::memory)]
     pub(super) memory: u64,
-    /// End the load after this many seconds, with fewer rows
-    #[arg(long, default_value = "75", value_parser = size::positive)]
+    /// End a load after this many seconds, with fewer rows
+    #[arg(long, default_value = "45", value_parser = size::positive)]
     pub(super) limit_seconds: f64,
     /// Directory for the data, on a disk
     #[arg(long, default_value = "var/run")]
@@ -163,7 +163,7 @@ pub(super) struct RunArgs {
     /// Read only briefly, for tests
     #[arg(long, hide = true)]
     pub(super) short_reads: bool,
-    /// Engine to run
-    #[arg(long, hide = true)]
-    pub(super) engine: Option<String>,
+    /// The engine to show, and the engine to compare it with
+    #[arg(long, hide = true, value_delimiter = ',', default_value = "frondb,redb")]
+    pub(super) engines: Vec<String>,
 }

@@ -146,7 +146,8 @@ impl ReadSeconds {
     }
 }
 
-/// Which part of a workload a child runs. Only `reads` has parts.
+/// Which part of a workload a child runs. `reads` has all three; `iibench` has the
+/// whole and the load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Part {
     /// The load and the reads.

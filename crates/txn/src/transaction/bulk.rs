@@ -69,10 +69,7 @@ impl Core {
         for tree in &trees {
             tree.check(txns.reads.engine)?;
         }
-        let snapshot = match self.has_snapshot_isolation() {
-            true => self.read_snapshot(&mut state)?,
-            false => state.snapshot.clone().or_else(|| state.statement.clone()),
-        };
+        let snapshot = state.snapshot.clone().or_else(|| state.statement.clone());
         if !self.are_empty(&mut state, &trees, snapshot.as_ref())? {
             return Ok(None);
         }
@@ -201,7 +198,7 @@ impl Core {
                 return Ok(false);
             }
             let changed = || range_changed_since(&self.txns.reads, tree, b"", None, snapshot.seq());
-            if self.has_snapshot_isolation() && self.txns.health.while_open(changed)? {
+            if self.conflicts_since(state).is_some() && self.txns.health.while_open(changed)? {
                 return Ok(false);
             }
         }

@@ -19,7 +19,7 @@ use std::ops::Bound;
 use frondb_core::chunk::Entries;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
-use frondb_core::{Direction, Error, ErrorKind, Result};
+use frondb_core::{Direction, Error, ErrorKind, Result, SeqNo};
 use frondb_locks::{LockMode, LockWait};
 use frondb_tree::{AsTree, Cursor, CursorOptions, TreeCore};
 
@@ -332,7 +332,7 @@ impl TransactionCursor {
         let key = self.cursor.rested_at()?;
         let is_same = match self.lock {
             None => state.overlay.is_none(),
-            Some(_) => !self.core.has_snapshot_isolation() && !self.is_behind(),
+            Some(_) => !self.is_behind(state),
         };
         if is_same { found.gone(&state.writes, &self.tree, direction, from, key) } else { None }
     }
@@ -394,7 +394,7 @@ impl TransactionCursor {
         };
         let core = Arc::clone(&self.core);
         let mut state = core.active_on(&self.tree)?;
-        if self.is_behind() {
+        if self.is_behind(&state) {
             self.refresh(&mut state)?;
             self.read_from(direction, &from)?;
         } else {
@@ -420,17 +420,18 @@ impl TransactionCursor {
         }
     }
 
-    /// Whether a locking cursor reads at the transaction's snapshot: only under snapshot isolation,
-    /// and only if it locks gaps. Without gap locks it reads the newest data, because other
-    /// transactions may write between the locked entries.
-    fn is_at_snapshot(&self) -> bool {
-        self.core.has_snapshot_isolation() && self.lock.is_none_or(|lock| lock.gaps)
+    /// Returns the transaction's snapshot if a locking cursor reads at it: only under snapshot
+    /// isolation, and only if it locks gaps. Without gap locks it reads the newest data, because
+    /// other transactions may write between the locked entries.
+    fn locks_at(&self, state: &TransactionState) -> Option<SeqNo> {
+        let gaps = self.lock.is_none_or(|lock| lock.gaps);
+        self.core.conflicts_since(state).filter(|_| gaps)
     }
 
     /// Gives the cursor the transaction's snapshot if it reads at that snapshot, otherwise a new
     /// one.
     fn refresh(&mut self, state: &mut TransactionState) -> Result<()> {
-        let fixed = if self.is_at_snapshot() { self.core.read_snapshot(state)? } else { None };
+        let fixed = self.locks_at(state).and_then(|_| state.snapshot.clone());
         if self.went_on.is_some() {
             self.show_own(state)?;
         }
@@ -439,14 +440,14 @@ impl TransactionCursor {
         Ok(())
     }
 
-    /// Whether the tree had a commit after the cursor's snapshot. Always false if the cursor reads
-    /// at the transaction's snapshot, where later commits do not matter.
-    fn is_behind(&self) -> bool {
-        if self.is_at_snapshot() {
-            return false;
+    /// Whether the cursor must search again: it reads the newest data, and the tree had a commit
+    /// since; or the transaction has taken its snapshot since.
+    fn is_behind(&self, state: &TransactionState) -> bool {
+        let at = self.cursor.snapshot().seq();
+        match self.locks_at(state) {
+            Some(snapshot) => at != snapshot,
+            None => self.tree.newest_commit().get() > at.get(),
         }
-        let newest = self.tree.newest_commit().get();
-        newest > self.cursor.snapshot().seq().get()
     }
 
     /// Locks the cursor's entry, which is the first entry after `from`, and the gap before the
@@ -478,7 +479,7 @@ impl TransactionCursor {
             if let Err(error) = self.check_unchanged(state, direction, &from, found.as_deref()) {
                 return self.fail(error);
             }
-            if !self.is_behind() {
+            if !self.is_behind(state) {
                 return Ok(found.is_some());
             }
             self.found = None;
@@ -509,7 +510,7 @@ impl TransactionCursor {
         from: &From,
         found: Option<&[u8]>,
     ) -> Result<()> {
-        if !self.is_at_snapshot() {
+        if self.locks_at(state).is_none() {
             let check = |key| self.core.check_unchanged(state, &self.tree, key);
             return found.map_or(Ok(()), check);
         }

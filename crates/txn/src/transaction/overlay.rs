@@ -53,7 +53,7 @@ impl Transaction {
         let (tree, key) = (tree.core(), key.as_ref());
         let mut state = self.core.active_on(tree)?;
         let Some(at) = self.core.snapshot_taken(&state) else { return Ok(None) };
-        if self.core.has_snapshot_isolation() {
+        if self.core.conflicts_since(&state).is_some() {
             return Ok(None);
         }
         let txns = &self.core.txns;

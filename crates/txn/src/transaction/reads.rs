@@ -98,9 +98,6 @@ impl Transaction {
         if hi.is_some_and(|hi| hi <= lo) {
             return Ok(());
         }
-        if self.core.has_snapshot_isolation() {
-            self.core.snapshot(&mut state)?;
-        }
         let wait = state.wait(wait);
         let locked = state.locker.lock_range(tree.locks(), lo, hi, mode, wait);
         self.core.locked(&mut state, tree, locked)?;
@@ -115,9 +112,6 @@ impl Transaction {
         wait: Wait,
     ) -> Result<Option<Vec<u8>>> {
         let mut state = self.core.active_on(tree)?;
-        if self.core.has_snapshot_isolation() {
-            self.core.snapshot(&mut state)?;
-        }
         let acquired = self.core.lock_row(&mut state, tree, key, mode, wait)?;
         if !acquired.was_held && !self.core.isolation().locks_gaps() {
             state.last_read_lock.set(tree.id, key);

@@ -51,8 +51,8 @@ impl Transaction {
     /// Sets the value of a `key` that has none.
     ///
     /// # Errors
-    /// `Exists` if the key has a value; the key stays locked. `Corruption`; otherwise as
-    /// [`put`](Self::put).
+    /// `Exists` if the key has a value, also if the value is newer than the snapshot; the key stays
+    /// locked. `Corruption`; otherwise as [`put`](Self::put).
     pub fn insert(
         &self,
         tree: &impl AsTree,
@@ -61,13 +61,15 @@ impl Transaction {
     ) -> Result<()> {
         let (tree, key, value) = (tree.core(), key.as_ref(), value.as_ref());
         let mut state = self.core.begin_write(tree, key, value)?;
-        self.core.lock_to_write(&mut state, tree, key)?;
+        let core = &self.core;
+        core.lock_row(&mut state, tree, key, LockMode::Exclusive, Wait::Timeout)?;
         // Check under the lock, so that no other transaction can insert the key after the check
         // (rule 21).
-        if self.core.exists(&mut state, tree, key, None)? {
+        if core.exists(&mut state, tree, key, None)? {
             return Err(exists(tree));
         }
-        self.core.put(&mut state, tree, key, value, Target::Commit)
+        core.check_unchanged(&mut state, tree, key)?;
+        core.put(&mut state, tree, key, value, Target::Commit)
     }
 
     /// Inserts like [`insert`](Self::insert), but if the call has locked the key, `Exists` leaves
@@ -256,11 +258,6 @@ impl Core {
         let mut state = self.active_on(tree)?;
         self.txns.health.check_writable()?;
         check_lengths(key, value)?;
-        if self.has_snapshot_isolation() {
-            // Take the snapshot before the lock, so that a commit during the wait for the lock is a
-            // conflict.
-            self.snapshot(&mut state)?;
-        }
         if state.charge.pending >= CHARGE_CHECK_BYTES {
             self.make_room(&mut state)?;
         }
@@ -292,6 +289,9 @@ impl Core {
     /// transactions that have waited for the rollback of a third would both hold the shared lock,
     /// and one would become the victim of a deadlock. The check after the exclusive lock decides
     /// (rule 21).
+    ///
+    /// A value that is newer than the snapshot is `Exists`, too, and not `Conflict`: nothing is
+    /// overwritten.
     fn lock_to_insert(
         &self,
         state: &mut TransactionState,
@@ -301,7 +301,6 @@ impl Core {
         let acquired = match self.lock_row(state, tree, key, LockMode::Exclusive, Wait::NoWait) {
             Err(error) if error.kind() == ErrorKind::Busy => {
                 let shared = self.lock_row(state, tree, key, LockMode::Shared, Wait::Timeout)?;
-                self.check_unchanged(state, tree, key)?;
                 if self.exists(state, tree, key, None)? {
                     return Err(exists(tree));
                 }
@@ -312,8 +311,8 @@ impl Core {
             }
             locked => locked?,
         };
-        self.check_unchanged(state, tree, key)?;
         if !self.exists(state, tree, key, None)? {
+            self.check_unchanged(state, tree, key)?;
             return Ok(acquired);
         }
         if !acquired.was_held {
@@ -330,10 +329,7 @@ impl Core {
         tree: &Arc<TreeCore>,
         key: &[u8],
     ) -> Result<()> {
-        if !self.has_snapshot_isolation() {
-            return Ok(());
-        }
-        let snapshot = self.snapshot(state)?;
+        let Some(snapshot) = self.conflicts_since(state) else { return Ok(()) };
         let txns = &self.txns;
         let changed = txns.health.while_open(|| changed_since(&txns.reads, tree, key, snapshot))?;
         if changed { Err(conflict(tree)) } else { Ok(()) }
@@ -349,10 +345,8 @@ impl Core {
         lo: &[u8],
         hi: Option<&[u8]>,
     ) -> Result<()> {
-        if !self.has_snapshot_isolation() || hi.is_some_and(|hi| hi <= lo) {
-            return Ok(());
-        }
-        let snapshot = self.snapshot(state)?;
+        let snapshot = self.conflicts_since(state).filter(|_| hi.is_none_or(|hi| hi > lo));
+        let Some(snapshot) = snapshot else { return Ok(()) };
         let txns = &self.txns;
         let changed = || range_changed_since(&txns.reads, tree, lo, hi, snapshot);
         if txns.health.while_open(changed)? { Err(conflict(tree)) } else { Ok(()) }

@@ -120,6 +120,8 @@ const DIFFERENT: [&str; 5] =
 /// engines of partitions.
 pub(super) fn definition(text: &mut Vec<u8>) {
     let shown = String::from_utf8_lossy(text).replace(" `CLUSTERING`='YES'", "");
+    // MariaDB 11.8 shows it without quotes.
+    let shown = shown.replace(" `CLUSTERING`=YES", "");
     let words = shown.split_whitespace().filter(|word| {
         !DIFFERENT.iter().any(|option| word.starts_with(option)) && !["ENGINE", "="].contains(word)
     });

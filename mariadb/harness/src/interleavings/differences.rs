@@ -86,6 +86,12 @@ impl Table {
         Ok(Self { rows, reasons: reasons.map(str::to_owned).collect() })
     }
 
+    /// Removes the rows with this reason, and the reason.
+    pub(super) fn remove(&mut self, reason: &str) {
+        self.rows.retain(|row| row.why != reason);
+        self.reasons.retain(|known| known != reason);
+    }
+
     /// Compares the table with the actual differences; returns the table's errors.
     pub(super) fn complaints(&self, found: &[Difference]) -> Vec<String> {
         let mut complaints = Vec::new();

@@ -16,6 +16,18 @@ use crate::error::{Error, Result};
 
 const SCRIPTS: &str = include_str!("scripts.txt");
 
+/// A level at which the scripts run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Level {
+    /// The name in the table of differences.
+    pub(super) short: &'static str,
+    /// The name in the server.
+    pub(super) name: &'static str,
+    /// Whether both engines' variables `snapshot_isolation` are ON. The defaults depend on the
+    /// server.
+    pub(super) snapshot_isolation: bool,
+}
+
 /// Ways to read the table: name and query. The result of each way is compared with the first
 /// result. Each query reads all columns, except the last, which reads only the columns in the
 /// entries of its key.

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::script::{Script, Step, WAYS};
+use super::script::{Level, Script, Step, WAYS};
 use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::reply::{Reply, Value};
@@ -41,14 +41,18 @@ pub(super) struct Stage {
 
 impl Stage {
     /// Creates the table, and two connections with this isolation level.
-    pub(super) fn new(server: &Server, engine: &'static str, level: &str) -> Result<Self> {
+    pub(super) fn new(server: &Server, engine: &'static str, level: Level) -> Result<Self> {
         let mut watcher = server.connect_to(&format!("interleavings_{engine}"))?;
         let clustering = if engine == "FronDB" { " CLUSTERING=YES" } else { "" };
         watcher.run([&format!("{TABLE}{clustering}) ENGINE={engine}"), ROWS])?;
         let actor = || -> Result<Actor> {
             let mut client = server.connect_to(&format!("interleavings_{engine}"))?;
             client.run([
-                &*format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"),
+                &*format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", level.name),
+                &format!(
+                    "SET innodb_snapshot_isolation = {on}, frondb_snapshot_isolation = {on}",
+                    on = u8::from(level.snapshot_isolation)
+                ),
                 "SET innodb_lock_wait_timeout = 1000, frondb_lock_wait_timeout = 1000",
             ])?;
             Ok(Actor { client, pending: None })

@@ -16,11 +16,7 @@ const CHANGES: [(&str, &str, &str); 4] = [
         "  virtual int inserted() { return 0; }\n  virtual int close(void)=0;",
     ),
     ("handler.h", "enum enum_alter_inplace_result {", "enum enum_alter_inplace_result { INSERTED,"),
-    (
-        "handler.h",
-        "  partition_info * const modified_part_info;",
-        "  void *inserted; partition_info * const modified_part_info;",
-    ),
+    ("handler.h", "  KEY  *key_info_buffer;", "  void *inserted; KEY  *key_info_buffer;"),
 ];
 
 /// Sentences that the comparison of debug information must report.

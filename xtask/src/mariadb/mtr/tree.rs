@@ -4,8 +4,8 @@
 //! ```text
 //!   target/mariadb/mtr/bin, sbin            links into the system
 //!                     lib/mysql/plugin      links to the server's plugins, and ours
-//!                     share/mysql           links, and
-//!                       mysql-test          the copy
+//!                     share/mysql           links, and (of MariaDB 11.8: share/mariadb)
+//!                       mysql-test          the copy (mariadb-test)
 //!                         plugin/frondb     mariadb/mysql-test, copied anew each time
 //!                     copied                the version of the server whose suites were copied
 //!   target/mariadb/mtr-substituted          the same, but the text of some suites names FronDB
@@ -19,12 +19,18 @@ use std::path::{Path, PathBuf};
 
 use super::substitute;
 use crate::Result;
-use crate::mariadb::{folder, plugin};
+use crate::mariadb::{folder, plugin, source};
 use crate::step::Cmd;
 use crate::workspace::root;
 
-/// The folder of the suites of Debian's package.
-pub(super) const INSTALLED: &str = "/usr/share/mysql/mysql-test";
+/// The folders of the suites in Debian's packages of MariaDB 11.8 and 10.11.
+const PLACES: [&str; 2] = ["/usr/share/mariadb/mariadb-test", "/usr/share/mysql/mysql-test"];
+
+/// Returns the folder of the installed suites.
+pub(super) fn installed() -> &'static Path {
+    let found = PLACES.iter().map(Path::new).find(|place| place.exists());
+    found.unwrap_or(Path::new(PLACES[1]))
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Tree(PathBuf);
@@ -71,21 +77,22 @@ impl Tree {
 
     /// Returns the folder in which mtr runs.
     pub(crate) fn suites(&self) -> PathBuf {
-        self.0.join("share/mysql/mysql-test")
+        self.0.join(installed().strip_prefix("/usr").unwrap_or(installed()))
     }
 
     fn copy(&self) -> Result {
-        let share = self.0.join("share/mysql");
-        fs::create_dir_all(&share).map_err(at(&share))?;
+        let suites = self.suites();
+        let share = suites.parent().unwrap_or(&suites);
+        fs::create_dir_all(share).map_err(at(share))?;
         link(Path::new("/usr/bin"), &self.0)?;
         link(Path::new("/usr/sbin"), &self.0)?;
-        for path in entries(Path::new("/usr/share/mysql"))? {
-            if path != Path::new(INSTALLED) {
-                link(&path, &share)?;
+        for path in entries(installed().parent().unwrap_or(installed()))? {
+            if path != installed() {
+                link(&path, share)?;
             }
         }
-        let to = self.suites().display().to_string();
-        Cmd::new("cp", "-r").arg(INSTALLED).arg(&to).run()
+        let from = installed().display().to_string();
+        Cmd::new("cp", "-r").arg(&from).arg(&suites.display().to_string()).run()
     }
 
     fn link_plugins(&self, ours: &Path) -> Result {
@@ -104,8 +111,12 @@ impl Tree {
     fn overlay(&self) -> Result {
         let to = self.suites().join("plugin/frondb");
         remove(&to)?;
-        let from = root().join("mariadb/mysql-test").display().to_string();
-        Cmd::new("cp", "-r").arg(&from).arg(&to.display().to_string()).run()
+        let from = root().join("mariadb/mysql-test");
+        copy(&from, &to)?;
+        // The folder of a series has results that differ there.
+        let version = source::installed_version()?;
+        let of_series = from.join(source::series(&version));
+        if of_series.exists() { copy(&of_series.join("."), &to) } else { Ok(()) }
     }
 
     /// Removes the files that a run has left in memory.
@@ -117,6 +128,10 @@ impl Tree {
             let _ = fs::remove_file(var);
         }
     }
+}
+
+fn copy(from: &Path, to: &Path) -> Result {
+    Cmd::new("cp", "-r").arg(&from.display().to_string()).arg(&to.display().to_string()).run()
 }
 
 fn at(path: &Path) -> impl Fn(std::io::Error) -> String {

@@ -8,17 +8,18 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use frondb_bench::engine::{
-    Batch, Change, Codec, Digest, Durability, Engine, EngineKind, EngineOptions, Reader,
-};
-use frondb_bench::{Error, Result};
 use frondb_core::sync::Mutex;
 use redb::{
     Database, ReadOnlyTable, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction,
 };
 
+use crate::engine::{
+    Batch, Change, Codec, Digest, Durability, Engine, EngineKind, EngineOptions, Reader,
+};
+use crate::error::{Error, Result};
+
 /// The entry of redb in the registry.
-pub(crate) const REDB: EngineKind = EngineKind {
+pub const REDB: EngineKind = EngineKind {
     name: "redb",
     describe: |options| {
         format!(
