@@ -41,4 +41,10 @@ export function code(wanted, message = /./) {
 /** Returns the texts of buffers, and of rows of them. */
 export const texts = (rows) => rows.map((row) => (Array.isArray(row) ? row.map(String) : String(row)));
 
-export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+/** Waits for the next turn of the event loop. */
+export const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Waits until so many calls have begun to wait for a lock since the open. */
+export async function lockWaits(db, count) {
+  while (db.stats().lock_waits < count) await turn();
+}
