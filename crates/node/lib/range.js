@@ -3,7 +3,7 @@
 // Ranges of rows and their iterators. src/rows.rs is the other side.
 
 const { runtime, call } = require('./calls.js');
-const { here } = require('./errors.js');
+const { closed, here } = require('./errors.js');
 
 // Parts of a row, as in src/scan.rs.
 const KEYS = 0;
@@ -75,7 +75,10 @@ class AsyncRows {
     if (this.#reading !== undefined) return this.#reading.then(() => this.next());
     const chunk = this.#chunk;
     if (chunk !== undefined && !chunk.isEmpty) {
-      this.#owner.check();
+      if (this.#owner.isClosing) {
+        this.#end();
+        return Promise.reject(closed('database'));
+      }
       return Promise.resolve({ value: chunk.take(), done: false });
     }
     if (this.#hasEnded) return Promise.resolve({ value: undefined, done: true });
