@@ -27,6 +27,7 @@
 //! | [`install`] | installs missing programs, or says how to |
 //! | [`install_c`] | the C library's header, and installing it |
 //! | [`stripped`] | installed libraries without debug symbols |
+//! | [`node`] | the package for Node.js, its benchmark, and the tools of its tests |
 //! | [`python`] | the wheel for Python, and the tools of its tests |
 //! | [`mariadb`] | the storage engine plugin and a private server |
 //! | [`suite`] | the command `test` |
@@ -47,6 +48,7 @@ mod layers;
 mod mariadb;
 mod markdown;
 mod modules;
+mod node;
 mod pages;
 mod pool;
 mod programs;
@@ -89,6 +91,9 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   sanitize   tests of crates with unsafe code under address sanitizer or valgrind
   shuttle    concurrency tests under the shuttle scheduler
   soak       TIMES= MINUTES= SEED=  the random tests of `test`, longer and on new seeds
+  node       PLATFORMS=  build, install and test the package for Node.js
+  node-tools  install node, with which `test` runs the tests in JavaScript
+  node-bench  compare the package for Node.js with lmdb and classic-level; settings as in crates/node/bench/compare.mjs
   python     build, install and test the wheel and the source distribution for Python
   python-tools  make the environment with which `test` runs the tests in Python
   plugin     SERVER=  build ha_frondb.so for the installed MariaDB server, or for another series
@@ -130,6 +135,9 @@ fn main() -> ExitCode {
             shuttle::compile(rustc, &rest)
         }
         "soak" => soak::run(&rest),
+        "node" => node::run(&rest),
+        "node-tools" => node::tools(),
+        "node-bench" => node::bench(&rest),
         "python" => python::run(),
         "python-tools" => python::tools(),
         "plugin" => mariadb::with_server(&command, &rest, mariadb::library, |_| mariadb::build()),

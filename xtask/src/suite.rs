@@ -11,7 +11,8 @@ use crate::programs::{self, Program};
 use crate::step::Cmd;
 use crate::summary::Summary;
 use crate::{
-    Result, docs, fuzz, install, layers, mariadb, modules, python, report, shuttle, subjects, tidy,
+    Result, docs, fuzz, install, layers, mariadb, modules, node, python, report, shuttle, subjects,
+    tidy,
 };
 
 pub(crate) fn run() -> Result {
@@ -29,6 +30,7 @@ pub(crate) fn run() -> Result {
         .step("lints", || Cmd::new("cargo", "clippy --quiet --all-targets -- -D warnings").run());
     summary.step("documentation", docs::check);
     summary.step("tools for Python", python::tools);
+    summary.step("node", node::tools);
     let (mut jobs, mut built) = (Vec::new(), Vec::new());
     summary.step("build", || {
         (jobs, built) = tests()?;

@@ -1,8 +1,7 @@
 // Compares puts, gets and scans with lmdb and classic-level, in one run.
 //
-//   npm install lmdb classic-level       (in a directory of its own; run the benchmark there)
-//   node .../crates/node/bench/compare.mjs rows=300000 memory=512MiB rounds=5
-//   node .../crates/node/bench/compare.mjs rows=4000000 memory=128MiB limit=256MiB rounds=3 gets=20000
+//   cargo xtask node-bench rows=300000 memory=512MiB rounds=5
+//   cargo xtask node-bench rows=3000000 memory=128MiB limit=256MiB rounds=3 gets=20000
 //
 // The engines take turns: in each round every engine, in a process of its own, puts all rows in
 // random order without a sync, settles its background work, gets keys in random order, and scans. So

@@ -3,19 +3,17 @@
 //! An answer holds only memory of Rust until the thread of JavaScript takes it, so that any thread
 //! can make or drop one.
 
-use std::sync::Arc;
-
-use frondb::Tree;
-use napi::bindgen_prelude::{
-    Array, BigInt, BufferSlice, JavaScriptClassExt, Null, Uint32ArraySlice,
-};
+use napi::bindgen_prelude::{Array, BigInt, BufferSlice, Null, Object, Uint32ArraySlice};
 use napi::{Env, Result};
 
-use crate::bulk::{NativeBulk, OpenBulk};
 use crate::columns::Column;
-use crate::database::{Handle, NativeDb};
-use crate::rows::{NativeRows, OpenRows};
-use crate::tree::NativeTree;
+use crate::failure;
+
+/// What a thread of the pool has opened, and JavaScript gets as an object of a class of the addon.
+pub(crate) trait Instance: Send {
+    /// Puts the object at an index of an array.
+    fn put(self: Box<Self>, env: &Env, array: &mut Array<'_>, index: u32) -> Result<()>;
+}
 
 /// The result of a call.
 pub(crate) enum Answer {
@@ -32,13 +30,14 @@ pub(crate) enum Answer {
     Report(Vec<(&'static str, u64)>, Vec<String>),
     /// The writes of a group that failed, each by its number, with its error.
     Failures(Vec<(u32, String)>),
-    Db(Arc<Handle>),
-    Tree(Tree, Arc<Handle>),
-    Cursor(OpenRows),
-    Bulk(OpenBulk),
+    Instance(Box<dyn Instance>),
 }
 
 impl Answer {
+    pub(crate) fn instance(instance: impl Instance + 'static) -> Self {
+        Self::Instance(Box::new(instance))
+    }
+
     /// Puts the answer at an index of an array.
     pub(crate) fn put(self, env: &Env, array: &mut Array<'_>, index: u32) -> Result<()> {
         match self {
@@ -80,12 +79,7 @@ impl Answer {
                 }
                 array.set(index, list)
             }
-            Self::Db(handle) => array.set(index, NativeDb::new(handle).into_instance(env)?),
-            Self::Tree(tree, handle) => {
-                array.set(index, NativeTree::new(tree, handle).into_instance(env)?)
-            }
-            Self::Cursor(rows) => array.set(index, NativeRows::new(rows).into_instance(env)?),
-            Self::Bulk(bulk) => array.set(index, NativeBulk::new(bulk).into_instance(env)?),
+            Self::Instance(instance) => instance.put(env, array, index),
         }
     }
 }
@@ -104,4 +98,21 @@ fn strings(env: &Env, column: Column) -> Result<Array<'_>> {
     array.set(0, &buffer(env, bytes)?)?;
     array.set(1, &Uint32ArraySlice::copy_from(env, ends)?)?;
     Ok(array)
+}
+
+/// Makes an object of numbers by name.
+pub(crate) fn numbers<'env>(
+    env: &'env Env,
+    values: Vec<(&'static str, u64)>,
+) -> failure::Result<Object<'env>> {
+    let made = (|| {
+        let mut object = Object::new(env)?;
+        for (name, value) in values {
+            object.set(name, value as f64)?;
+        }
+        Ok(object)
+    })();
+    made.map_err(|error: napi::Error| {
+        napi::Error::new(failure::Origin::Argument, error.reason.clone())
+    })
 }

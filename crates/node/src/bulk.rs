@@ -4,17 +4,19 @@
 use std::sync::Arc;
 
 use frondb::{BulkLoad, BulkOptions, BulkWriter, Tree};
+use napi::Env;
+use napi::bindgen_prelude::{Array, JavaScriptClassExt};
 use napi_derive::napi;
 use parking_lot::Mutex;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Instance};
 use crate::columns::Column;
-use crate::database::Handle;
 use crate::failure::{self, Result, or_throw};
 use crate::options;
 use crate::pool::CALLS;
 use crate::progress::Progress;
 use crate::runtime::Runtime;
+use crate::shared::Handle;
 use crate::tree::NativeTree;
 
 /// A bulk load that has begun.
@@ -50,6 +52,12 @@ impl OpenBulk {
             ("sortedRuns", report.sorted_runs),
         ];
         Ok(Answer::Report(numbers, Vec::new()))
+    }
+}
+
+impl Instance for OpenBulk {
+    fn put(self: Box<Self>, env: &Env, array: &mut Array<'_>, index: u32) -> napi::Result<()> {
+        array.set(index, NativeBulk::new(*self).into_instance(env)?)
     }
 }
 
@@ -93,13 +101,13 @@ impl NativeBulk {
     ) {
         self.spawn(runtime, ticket, move |bulk| {
             let options = options::of_new_tree(preset.as_deref(), counters, &settings)?;
-            Ok(Answer::Tree(bulk.load.new_tree(&name, options)?, Arc::clone(&bulk.handle)))
+            let tree = bulk.load.new_tree(&name, options)?;
+            Ok(Answer::instance((tree, Arc::clone(&bulk.handle))))
         });
     }
 
     /// Adds rows of one tree.
     #[napi]
-    #[expect(clippy::too_many_arguments, reason = "two columns of strings")]
     pub fn put(
         &self,
         runtime: &Runtime,

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use frondb::{BulkOptions, Duplicates, Durability, Error};
 use napi::Env;
-use napi::bindgen_prelude::Object;
+use napi::bindgen_prelude::{Array, JavaScriptClassExt, Object};
 use napi_derive::napi;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Instance, numbers};
 use crate::arguments;
 use crate::bulk::OpenBulk;
 use crate::failure::{Result, or_throw};
 use crate::options;
 use crate::pool::CALLS;
 use crate::runtime::Runtime;
-pub(crate) use crate::shared::Handle;
+use crate::shared::Handle;
 use crate::snapshot::NativeSnapshot;
 use crate::transaction::NativeTransaction;
 
@@ -25,8 +25,14 @@ pub fn open(runtime: &Runtime, ticket: u32, path: String, settings: Vec<String>,
     let durability = if sync { Durability::Sync } else { Durability::NoSync };
     runtime.inbox().spawn(&CALLS, ticket, move || {
         let handle = Handle::open(&PathBuf::from(path), settings, durability)?;
-        Ok(Answer::Db(Arc::new(handle)))
+        Ok(Answer::instance(Arc::new(handle)))
     });
+}
+
+impl Instance for Arc<Handle> {
+    fn put(self: Box<Self>, env: &Env, array: &mut Array<'_>, index: u32) -> napi::Result<()> {
+        array.set(index, NativeDb::new(*self).into_instance(env)?)
+    }
 }
 
 /// A handle to an open database.
@@ -78,7 +84,6 @@ impl NativeDb {
 
     /// Creates (`create`), opens (`open`) or does either with a tree.
     #[napi]
-    #[expect(clippy::too_many_arguments, reason = "the fields of an options object")]
     pub fn tree(
         &self,
         runtime: &Runtime,
@@ -96,7 +101,7 @@ impl NativeDb {
                 "open" => handle.db.open_tree(&name)?,
                 _ => handle.db.open_or_create_tree(&name, options)?,
             };
-            Ok(Answer::Tree(tree, Arc::clone(handle)))
+            Ok(Answer::instance((tree, Arc::clone(handle))))
         });
     }
 
@@ -147,7 +152,6 @@ impl NativeDb {
 
     /// Begins a bulk load.
     #[napi]
-    #[expect(clippy::too_many_arguments, reason = "the fields of an options object")]
     pub fn bulk_load(
         &self,
         runtime: &Runtime,
@@ -173,7 +177,7 @@ impl NativeDb {
                 durability: arguments::durability(sync, handle.db.commit_sync()),
                 lock_timeout: arguments::millis("lockTimeout", lock_timeout)?,
             };
-            OpenBulk::begin(handle, options).map(Answer::Bulk)
+            OpenBulk::begin(handle, options).map(Answer::instance)
         });
     }
 
@@ -238,21 +242,4 @@ impl NativeDb {
         let handle = Arc::clone(&self.handle);
         runtime.inbox().spawn(&CALLS, ticket, move || handle.close().map(|()| Answer::Done));
     }
-}
-
-/// Makes an object of numbers by name.
-pub(crate) fn numbers<'env>(
-    env: &'env Env,
-    values: Vec<(&'static str, u64)>,
-) -> Result<Object<'env>> {
-    let made = (|| {
-        let mut object = Object::new(env)?;
-        for (name, value) in values {
-            object.set(name, value as f64)?;
-        }
-        Ok(object)
-    })();
-    made.map_err(|error: napi::Error| {
-        napi::Error::new(crate::failure::Origin::Argument, error.reason.clone())
-    })
 }

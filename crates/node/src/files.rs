@@ -13,7 +13,6 @@ use crate::runtime::Runtime;
 impl NativeDb {
     /// Copies the database into the directory `to`.
     #[napi]
-    #[expect(clippy::too_many_arguments, reason = "the fields of an options object")]
     pub fn backup(
         &self,
         runtime: &Runtime,

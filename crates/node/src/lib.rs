@@ -22,6 +22,10 @@
 //! ```
 
 #![allow(missing_docs, unreachable_pub, reason = "the macros of napi-rs make public items")]
+#![allow(
+    clippy::too_many_arguments,
+    reason = "a call has a runtime and a ticket, and what lib/ takes out of an object of options"
+)]
 
 mod answer;
 mod arguments;
@@ -43,3 +47,8 @@ mod transaction;
 mod transaction_calls;
 mod tree;
 mod writes;
+
+// What JavaScript calls without an object.
+pub use database::open;
+pub use files::{restore, verify_backup};
+pub use runtime::threads;

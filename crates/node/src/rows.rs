@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use frondb::{Error, ErrorKind};
 use napi::Env;
-use napi::bindgen_prelude::Array;
+use napi::bindgen_prelude::{Array, JavaScriptClassExt};
 use napi_derive::napi;
 use parking_lot::Mutex;
 
-use crate::answer::Answer;
-use crate::database::Handle;
+use crate::answer::{Answer, Instance};
 use crate::failure::{Origin, Result, or_throw};
 use crate::pool::READS;
 use crate::runtime::{Runtime, guarded};
 use crate::scan::{Part, Scan, Source};
+use crate::shared::Handle;
 use crate::transaction::OpenTransaction;
 
 /// A scan, and what it refers to, in the order of their drop.
@@ -58,6 +58,12 @@ impl OpenRows {
             *scan = None;
         }
         filled.map(|(keys, values, has_ended)| Answer::Rows(keys, values, has_ended))
+    }
+}
+
+impl Instance for OpenRows {
+    fn put(self: Box<Self>, env: &Env, array: &mut Array<'_>, index: u32) -> napi::Result<()> {
+        array.set(index, NativeRows::new(*self).into_instance(env)?)
     }
 }
 

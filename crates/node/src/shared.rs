@@ -23,7 +23,6 @@ use parking_lot::Mutex;
 use crate::failure;
 use crate::options::{self, Settings};
 use crate::pool::CALLS;
-use crate::transaction::OpenTransaction;
 
 /// The open database of a path, and the latch of its opens and closes.
 type Slot = Arc<Mutex<Weak<Database>>>;
@@ -50,13 +49,21 @@ impl Drop for Database {
     }
 }
 
+/// A transaction, as the handle that it was begun with ends it.
+pub(crate) trait Active: Send + Sync {
+    /// Ends the wait of its call in progress, or its next one, with `Cancelled`.
+    fn cancel(&self);
+    /// Rolls back, unless the transaction has ended.
+    fn abandon(&self);
+}
+
 /// What one call of `open` has opened.
 pub(crate) struct Handle {
     pub(crate) db: Db,
     pub(crate) database: Arc<Database>,
     is_closed: AtomicBool,
     /// Those that this handle has begun.
-    transactions: Mutex<Vec<Weak<OpenTransaction>>>,
+    transactions: Mutex<Vec<Weak<dyn Active>>>,
 }
 
 impl Handle {
@@ -115,12 +122,12 @@ impl Handle {
     }
 
     /// Notes a transaction of this handle.
-    pub(crate) fn add(&self, transaction: &Arc<OpenTransaction>) {
+    pub(crate) fn add(&self, transaction: Weak<dyn Active>) {
         let mut transactions = self.transactions.lock();
         if transactions.len() == transactions.capacity() {
             transactions.retain(|transaction| transaction.strong_count() > 0);
         }
-        transactions.push(Arc::downgrade(transaction));
+        transactions.push(transaction);
     }
 
     /// Ends the waits of this handle's transactions with `Cancelled`.
@@ -128,7 +135,7 @@ impl Handle {
         self.active_transactions().iter().for_each(|transaction| transaction.cancel());
     }
 
-    fn active_transactions(&self) -> Vec<Arc<OpenTransaction>> {
+    fn active_transactions(&self) -> Vec<Arc<dyn Active>> {
         self.transactions.lock().iter().filter_map(Weak::upgrade).collect()
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use frondb::{Error, ErrorKind, Result, Snapshot};
 use napi_derive::napi;
 
-use crate::database::Handle;
+use crate::shared::Handle;
 
 /// A moment of a database, at which reads can see it.
 #[napi]

@@ -15,16 +15,19 @@ use napi_derive::napi;
 use parking_lot::Mutex;
 
 use crate::answer::Answer;
-use crate::database::Handle;
 use crate::failure;
 use crate::pool::CALLS;
 use crate::runtime::{Inbox, guarded, no_thread};
+use crate::shared::{Active, Handle};
+
+/// What a call does.
+type Run = dyn FnOnce(&OpenTransaction) -> frondb::Result<Answer> + Send;
 
 /// A call that waits for its turn.
 struct Call {
     inbox: Arc<Inbox>,
     ticket: u32,
-    run: Box<dyn FnOnce(&OpenTransaction) -> frondb::Result<Answer> + Send>,
+    run: Box<Run>,
 }
 
 #[derive(Default)]
@@ -51,6 +54,21 @@ pub(crate) struct OpenTransaction {
     handle: Arc<Handle>,
 }
 
+impl Active for OpenTransaction {
+    fn cancel(&self) {
+        self.canceller.cancel();
+    }
+
+    fn abandon(&self) {
+        if self.has_ended.load(Ordering::Acquire) {
+            return;
+        }
+        // An error leaves nothing to do: after a close the transaction is rolled back already.
+        let _ = guarded(|| self.transaction.rollback());
+        self.end();
+    }
+}
+
 impl OpenTransaction {
     pub(crate) fn get(&self) -> &Transaction {
         &self.transaction
@@ -69,21 +87,6 @@ impl OpenTransaction {
         if !self.has_ended.swap(true, Ordering::AcqRel) {
             self.handle.database.transactions.fetch_sub(1, Ordering::AcqRel);
         }
-    }
-
-    /// Ends the wait of its call in progress, or its next one, with `Cancelled`.
-    pub(crate) fn cancel(&self) {
-        self.canceller.cancel();
-    }
-
-    /// Rolls back, unless the transaction has ended.
-    pub(crate) fn abandon(&self) {
-        if self.has_ended.load(Ordering::Acquire) {
-            return;
-        }
-        // An error leaves nothing to do: after a close the transaction is rolled back already.
-        let _ = guarded(|| self.transaction.rollback());
-        self.end();
     }
 
     /// Commits, unless a write failed of which the caller has not seen the result.
@@ -174,7 +177,8 @@ impl NativeTransaction {
             handle: Arc::clone(handle),
         };
         let open = Arc::new(open);
-        handle.add(&open);
+        let weak = Arc::downgrade(&open);
+        handle.add(weak);
         Ok(Self { open })
     }
 

@@ -12,6 +12,7 @@ use crate::failure::{Result, or_throw};
 use crate::rows::OpenRows;
 use crate::runtime::Runtime;
 use crate::scan::{Part, Source};
+use crate::shared::Active;
 use crate::transaction::{NativeTransaction, no_savepoint, read};
 use crate::tree::{NativeTree, column};
 
@@ -25,7 +26,6 @@ impl NativeTransaction {
 
     /// Answers with what is at a key; `how` names the call.
     #[napi]
-    #[expect(clippy::too_many_arguments, reason = "the arguments of all reads")]
     pub fn read(
         &self,
         runtime: &Runtime,
@@ -107,7 +107,6 @@ impl NativeTransaction {
 
     /// Removes a range of keys.
     #[napi]
-    #[expect(clippy::too_many_arguments, reason = "the fields of an options object")]
     pub fn delete_range(
         &self,
         runtime: &Runtime,
@@ -126,7 +125,6 @@ impl NativeTransaction {
 
     /// Answers with an iterator over a range. `lock` is empty, `update` or `share`.
     #[napi]
-    #[expect(clippy::too_many_arguments, reason = "the fields of an options object")]
     pub fn rows(
         &self,
         runtime: &Runtime,
@@ -159,7 +157,7 @@ impl NativeTransaction {
             let source = Source::Transaction(open.get().cursor_with(&tree, options)?);
             let part = Part::of(part);
             let rows = OpenRows::new(source, part, reverse, limit, takes_locks, open.handle());
-            Ok(Answer::Cursor(rows.of_transaction(open)))
+            Ok(Answer::instance(rows.of_transaction(open)))
         });
         Ok(())
     }

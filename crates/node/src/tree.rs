@@ -4,21 +4,27 @@ use std::sync::Arc;
 
 use frondb::{Batch, CursorOptions, Snapshot, Tree};
 use napi::Env;
-use napi::bindgen_prelude::{Buffer, BufferSlice, Object};
+use napi::bindgen_prelude::{Array, Buffer, BufferSlice, JavaScriptClassExt, Object};
 use napi_derive::napi;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Instance, numbers};
 use crate::arguments::{self, Keys};
 use crate::columns::Column;
 use crate::counter;
-use crate::database::{Handle, numbers};
 use crate::failure::{Result, or_throw};
 use crate::options;
 use crate::pool::{CALLS, READS};
 use crate::rows::{NativeRows, OpenRows};
 use crate::runtime::Runtime;
 use crate::scan::{Part, Source};
+use crate::shared::Handle;
 use crate::snapshot::NativeSnapshot;
+
+impl Instance for (Tree, Arc<Handle>) {
+    fn put(self: Box<Self>, env: &Env, array: &mut Array<'_>, index: u32) -> napi::Result<()> {
+        array.set(index, NativeTree::new(self.0, self.1).into_instance(env)?)
+    }
+}
 
 /// A handle to a tree.
 #[napi]
@@ -171,7 +177,6 @@ impl NativeTree {
 
     /// Makes an iterator over a range.
     #[napi]
-    #[expect(clippy::too_many_arguments, reason = "the fields of an options object")]
     pub fn rows(
         &self,
         part: u32,

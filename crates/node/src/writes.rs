@@ -16,10 +16,11 @@ use napi_derive::napi;
 
 use crate::answer::Answer;
 use crate::arguments;
-use crate::database::{Handle, NativeDb};
+use crate::database::NativeDb;
 use crate::failure::{self, Result, or_throw};
 use crate::pool::WRITES;
 use crate::runtime::{Inbox, Runtime, guarded, no_thread};
+use crate::shared::Handle;
 use crate::tree::NativeTree;
 
 /// Numbers of one write in the array of writes: kind, tree, end of the key, end of the value.
@@ -160,7 +161,6 @@ impl NativeDb {
     /// Commits a group of writes on threads of the pool. Answers with the failures. Returns whether
     /// the calls of the group run apart, so that another group need not wait for it.
     #[napi]
-    #[expect(clippy::too_many_arguments, reason = "the parts of a group")]
     pub fn commit(
         &self,
         runtime: &Runtime,
