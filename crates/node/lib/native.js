@@ -1,6 +1,6 @@
 'use strict';
 
-// The native addon. A package has one for each platform; see docs/node.md.
+// The native addon. A package has one for each platform; see xtask/src/node.rs.
 
 const path = require('node:path');
 
