@@ -370,7 +370,7 @@ export class Db implements AsyncDisposable {
 
 /** Rows of a range that `for await` reads. Each iteration begins anew, with the state at its begin. */
 export class AsyncRange<T> implements AsyncIterable<T> {
-  private constructor();
+  protected constructor();
   [Symbol.asyncIterator](): AsyncIterableIterator<T, undefined> & AsyncDisposable;
   /** Reads all rows. */
   toArray(): Promise<T[]>;

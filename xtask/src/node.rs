@@ -26,7 +26,7 @@ const CRATE: &str = "crates/node";
 const OLDEST: (u32, u32) = (18, 19);
 /// The tools of the checks of types; the other development dependencies are engines to compare with.
 const OF_TYPES: [&str; 2] = ["@types/node", "typescript"];
-const NPM: &str = "--no-audit --no-fund --no-save --ignore-scripts --loglevel=error";
+const NPM: &str = "--no-audit --no-fund --ignore-scripts --loglevel=error";
 
 /// A platform for which the package has an addon.
 struct Platform {

@@ -34,6 +34,8 @@ async function lmdb(directory) {
     encoding: 'binary',
     keyEncoding: 'binary',
     noSync: true,
+    // What lmdb recommends for a database larger than memory; with read-ahead it is much slower there.
+    noReadAhead: true,
     mapSize: 16 << 30,
   });
   return {

@@ -44,7 +44,8 @@ fn the_tests_in_node_pass() {
     fs::create_dir_all(&folder).expect("the target folder can be written");
     let node = env::var_os("FRONDB_NODE").unwrap_or_else(|| "node".into());
     let status = Command::new(&node)
-        .arg("--test")
+        // The tests mostly wait: for syncs, processes and threads.
+        .args(["--test", "--test-concurrency=2"])
         .args(tests())
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("FRONDB_NODE_ADDON", addon(&folder))
