@@ -5,7 +5,7 @@ CARGO ?= cargo
 XTASK  = $(CARGO) run --quiet --package xtask --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test docs bench report fuzz audit crates sanitize shuttle soak python packages test-packages plugin server server-stop test-mariadb test-mariadb-full test-apps linker
+.PHONY: help run test docs bench report fuzz audit crates sanitize shuttle soak node python packages test-packages plugin server server-stop test-mariadb test-mariadb-full test-apps linker
 
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -54,6 +54,10 @@ shuttle: linker ## Concurrency tests under the shuttle scheduler (part of test)
 soak: linker ## The random tests of test, longer and on new seeds: TIMES= MINUTES= SEED= (two hours)
 	@$(call only,TIMES MINUTES SEED)
 	@$(XTASK) soak $(foreach v,TIMES MINUTES SEED,$(if $($v),'$v=$($v)'))
+
+node: linker ## Build the package for Node.js into target/node/dist, and test it: PLATFORMS=x64,arm64
+	@$(call only,PLATFORMS)
+	@$(XTASK) node $(if $(PLATFORMS),PLATFORMS=$(PLATFORMS))
 
 python: linker ## Build the wheel and the source distribution for Python into target/python/dist, and test them
 	@$(XTASK) python

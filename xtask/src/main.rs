@@ -30,6 +30,7 @@
 //! | [`install`] | installs missing programs, or says how to |
 //! | [`install_c`] | the C library's header, and installing it |
 //! | [`stripped`] | installed libraries without debug symbols |
+//! | [`node`] | the package for Node.js, its benchmark, and the tools of its tests |
 //! | [`packages`] | packages for Debian |
 //! | [`python`] | the wheel for Python, and the tools of its tests |
 //! | [`mariadb`] | the storage engine plugin and a private server |
@@ -53,6 +54,7 @@ mod layers;
 mod mariadb;
 mod markdown;
 mod modules;
+mod node;
 mod packages;
 mod pages;
 mod pool;
@@ -99,6 +101,9 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   sanitize   tests of crates with unsafe code under address sanitizer or valgrind
   shuttle    concurrency tests under the shuttle scheduler
   soak       TIMES= MINUTES= SEED=  the random tests of `test`, longer and on new seeds
+  node       PLATFORMS=  build, install and test the package for Node.js
+  node-tools  install node, with which `test` runs the tests in JavaScript
+  node-bench  compare the package for Node.js with lmdb and classic-level; settings as in crates/node/bench/compare.mjs
   python     build, install and test the wheel and the source distribution for Python
   python-tools  make the environment with which `test` runs the tests in Python
   packages   SUITE=  build packages for a release of Debian, bookworm or trixie, in a root
@@ -145,6 +150,9 @@ fn main() -> ExitCode {
             shuttle::compile(rustc, &rest)
         }
         "soak" => soak::run(&rest),
+        "node" => node::run(&rest),
+        "node-tools" => node::tools(),
+        "node-bench" => node::bench(&rest),
         "packages" => packages::run(&rest),
         "packages-inside" => packages::inside(&rest),
         "test-packages" => packages::test(&rest),

@@ -11,8 +11,8 @@ use crate::programs::{self, Program};
 use crate::step::Cmd;
 use crate::summary::Summary;
 use crate::{
-    Result, api, crates, docs, fuzz, install, layers, mariadb, modules, python, report, shuttle,
-    subjects, tidy, toolchain,
+    Result, api, crates, docs, fuzz, install, layers, mariadb, modules, node, python, report,
+    shuttle, subjects, tidy, toolchain,
 };
 
 pub(crate) fn run() -> Result {
@@ -33,6 +33,7 @@ pub(crate) fn run() -> Result {
     summary.step("documentation", docs::check);
     summary.step("public interface", api::check);
     summary.step("tools for Python", python::tools);
+    summary.step("node", node::tools);
     let (mut jobs, mut built) = (Vec::new(), Vec::new());
     summary.step("build", || {
         (jobs, built) = tests()?;

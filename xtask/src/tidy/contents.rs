@@ -9,8 +9,8 @@ use crate::markdown::{Link, links_of, normal};
 use crate::workspace::{SourceFile, markdown_files, read, root};
 
 pub(crate) const CONTENTS: &str = "docs/README.md";
-/// Old decisions, which no page needs, and what PyPI shows.
-const LEFT_OUT: [&str; 2] = ["docs/decisions/", "crates/python/"];
+/// Old decisions, which no page needs, and what npm and PyPI show.
+const LEFT_OUT: [&str; 3] = ["docs/decisions/", "crates/node/", "crates/python/"];
 
 /// Finds pages that are missing in the contents, or are there twice.
 pub(super) fn check() -> Result<Vec<String>> {

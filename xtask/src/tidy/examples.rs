@@ -20,6 +20,10 @@ use super::contents::{Listed, pages_of_contents};
 /// Other languages and commands, the page on which they stand, and the test that runs them there.
 const OTHER: &[(&str, &str, &str)] = &[
     ("ini", "mariadb/README.md", "mariadb/harness/tests/recipe.rs"),
+    ("js", "README.md", "crates/node/tests/package.test.mjs"),
+    ("js", "docs/operating/node.md", "crates/node/tests/package.test.mjs"),
+    ("npm install", "README.md", "xtask/src/node.rs"),
+    ("npm install", "docs/operating/node.md", "xtask/src/node.rs"),
     ("python", "README.md", "crates/python/tests/test_package.py"),
     ("python", "docs/operating/python.md", "crates/python/tests/test_package.py"),
     ("pip", "README.md", "xtask/src/python.rs"),

@@ -15,8 +15,8 @@ const BANNED: [(&str, &str); 4] = [
 ];
 
 /// Path prefixes of files that may use the modules: the crates that own them, the allocator below
-/// those, programs, the module for Python, and code for tests.
-const OWNERS: [&str; 15] = [
+/// those, programs, the modules for Node.js and Python, and code for tests.
+const OWNERS: [&str; 16] = [
     "crates/core/src/mem/allocator.rs",
     "crates/core/src/sync",
     "crates/core/src/clock",
@@ -25,6 +25,7 @@ const OWNERS: [&str; 15] = [
     "crates/bench/",
     "crates/bench-peers/",
     "crates/cli/",
+    "crates/node/",
     "crates/python/",
     "crates/simulator/",
     "crates/testkit/",
