@@ -15,10 +15,11 @@ const DATA: &str = "/var/lib/mysql/#sql-frondb";
 
 /// Tables with an index, one of another engine.
 const LOAD: &str = "CREATE DATABASE shop;
-    CREATE TABLE shop.readings (device INT, taken INT, value INT, PRIMARY KEY (device, taken), KEY (taken)) ENGINE=FronDB;
-    INSERT INTO shop.readings SELECT seq MOD 100, seq, seq * 7 FROM seq_1_to_100000;
-    CREATE TABLE shop.devices (id INT PRIMARY KEY) ENGINE=InnoDB;
-    INSERT INTO shop.devices SELECT seq FROM seq_1_to_10";
+    USE shop;
+    CREATE TABLE readings (device INT, taken INT, value INT, PRIMARY KEY (device, taken), KEY (taken)) ENGINE=FronDB;
+    INSERT INTO readings SELECT seq MOD 100, seq, seq * 7 FROM seq_1_to_100000;
+    CREATE TABLE devices (id INT PRIMARY KEY) ENGINE=InnoDB;
+    INSERT INTO devices SELECT seq FROM seq_1_to_10";
 const ASK: &str = "SELECT COUNT(*), SUM(value), (SELECT COUNT(*) FROM shop.readings WHERE taken > 99990) FROM shop.readings";
 const ANSWER: &str = "100000\t35000350000\t10";
 
@@ -78,7 +79,7 @@ fn load(_: &Archives) -> Result {
     expect(&sql(ASK)?, ANSWER)?;
     expect(
         &sql("SELECT engine FROM information_schema.tables WHERE table_name = 'readings'")?,
-        "FRONDB",
+        "FronDB",
     )?;
     server.stop()
 }
