@@ -24,8 +24,9 @@ pub(crate) fn inside(args: &[String]) -> Result {
         (Some(to), Some(work)) => (PathBuf::from(to), PathBuf::from(work)),
         _ => return Err("packages-inside needs TO= and WORK=, folders".to_owned()),
     };
-    apt("a tool for packages", "build-essential debhelper lintian", || {
-        Path::new("/usr/share/build-essential").exists() && on_path("dh") && on_path("lintian")
+    apt("a tool for packages", "build-essential cmake debhelper lintian", || {
+        Path::new("/usr/share/build-essential").exists()
+            && ["cmake", "dh", "lintian"].iter().all(|tool| on_path(tool))
     })?;
     let place = work.join("build");
     if place.exists() {
