@@ -168,7 +168,9 @@ pub struct Measurement {
 impl Measurement {
     /// Sets the written and cancelled bytes from two readings of a process's counters.
     pub fn set_writes(&mut self, before: &IoCounters, after: &IoCounters) {
-        self.written_bytes = Some(after.written_bytes - before.written_bytes);
+        // The counter of written bytes leaves out cancelled ones, so the deletion of a file that was
+        // written before the first reading lowers it.
+        self.written_bytes = Some(after.written_bytes.saturating_sub(before.written_bytes));
         self.cancelled_bytes = Some(after.cancelled_bytes - before.cancelled_bytes);
     }
 

@@ -63,7 +63,9 @@ fn scan(tree: &Tree) {
         let Some(entry) = unless_closed(block_on(entries.next()).unwrap()) else { return };
         assert_eq!(entry, (vec![key], vec![key; 9]));
     }
-    assert!(block_on(entries.next()).is_none());
+    // The end of the range may be found only by a part that a close refuses.
+    let end = block_on(entries.next()).and_then(unless_closed);
+    assert_eq!(end, None);
 }
 
 fn schedule(closes: bool) {
