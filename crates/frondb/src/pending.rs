@@ -9,7 +9,7 @@
 //!
 //! Invariant: the future always gets a result: a [`Completer`] that is dropped without one, because
 //! its work panicked, stores the error `Internal`. No lock is held while a waker, which is code of
-//! the caller, is called or dropped. Any thread may use either side.
+//! the caller, is cloned, called or dropped. Any thread may use either side.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -101,14 +101,15 @@ impl<T> Drop for Pending<T> {
 impl<T> Shared<T> {
     /// Takes the result, or stores the waker. Returns `Ready(None)` if the result was taken before.
     fn poll(&self, waker: &Waker) -> Poll<Option<Result<T>>> {
+        let waker = waker.clone();
         let mut progress = self.0.lock();
         let (result, before) = match std::mem::replace(&mut *progress, Progress::Over) {
-            Progress::Waiting(Some(same)) if same.will_wake(waker) => {
+            Progress::Waiting(Some(same)) if same.will_wake(&waker) => {
                 *progress = Progress::Waiting(Some(same));
                 return Poll::Pending;
             }
             Progress::Waiting(before) => {
-                *progress = Progress::Waiting(Some(waker.clone()));
+                *progress = Progress::Waiting(Some(waker));
                 (Poll::Pending, before)
             }
             Progress::Done(result) => (Poll::Ready(Some(result)), None),
