@@ -93,13 +93,19 @@ pub(super) fn check_machine(machine: &Path, root: &Path) -> Result {
     Ok(())
 }
 
+/// The packages of the server. The program is in the second, and the first takes any newer second.
+pub(super) const SERVER: [&str; 2] = ["mariadb-server", "mariadb-server-core"];
+
 /// Returns the dependency of the plugin's package on the installed server: on all of Debian's
 /// packages of its release.
 pub(super) fn server() -> Result<String> {
     let query = |package: &str| Cmd::new("dpkg-query", "-W -f ${Version}").arg(package).output();
-    let (server, headers) = (query("mariadb-server")?, query("libmariadbd-dev")?);
-    if server != headers {
-        return Err(format!("mariadb-server is {server}, and libmariadbd-dev is {headers}"));
+    let server = query("mariadb-server")?;
+    for other in ["mariadb-server-core", "libmariadbd-dev"] {
+        let other_version = query(other)?;
+        if server != other_version {
+            return Err(format!("mariadb-server is {server}, and {other} is {other_version}"));
+        }
     }
     Ok(range(&server))
 }
@@ -108,7 +114,8 @@ pub(super) fn server() -> Result<String> {
 /// a `+` after the version, are not meant: their server was not compared with the headers.
 fn range(version: &str) -> String {
     let release = version.rsplit_once('-').map_or(version, |(release, _)| release);
-    format!("mariadb-server (>= {release}), mariadb-server (<< {release}+)")
+    let of = |package: &str| format!("{package} (>= {release}), {package} (<< {release}+)");
+    SERVER.map(of).join(", ")
 }
 
 #[cfg(test)]
@@ -142,7 +149,8 @@ mod tests {
 
     #[test]
     fn the_plugin_depends_on_one_release_of_the_server() {
-        let expected = "mariadb-server (>= 1:10.11.19), mariadb-server (<< 1:10.11.19+)";
+        let expected = "mariadb-server (>= 1:10.11.19), mariadb-server (<< 1:10.11.19+), \
+                        mariadb-server-core (>= 1:10.11.19), mariadb-server-core (<< 1:10.11.19+)";
         assert_eq!(range("1:10.11.19-0+deb12u1"), expected);
         let fits = |version: &str| {
             let compare = |relation: &str, other: &str| {

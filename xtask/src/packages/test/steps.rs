@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::system::{Server, add_archive, apt_get, sql, version};
 use crate::packages::debian::ending;
+use crate::packages::version::SERVER;
 use crate::step::Cmd;
 use crate::{Result, variables};
 
@@ -143,16 +144,18 @@ fn next_server(_: &Archives) -> Result {
     let server = version("mariadb-server")?;
     let next = next_of(&server).ok_or_else(|| format!("{server} is no version of a server"))?;
     let folder = Path::new("/root/next-server");
-    dummy(folder, &next)?;
+    dummies(folder, &next)?;
     // Without the pin of an older server, which would itself keep the installed one.
     let _ = fs::remove_file("/etc/apt/preferences.d/mariadb");
     add_archive("next-server", folder)?;
     apt_get("upgrade").run()?;
-    expect(&version("mariadb-server")?, &server)?;
-    let (said, result) =
-        apt_get("install --simulate").arg(&format!("mariadb-server={next}")).arg(PLUGIN).run_kept();
-    if result.is_ok() || !said.contains("unmet dependencies") {
-        return Err(format!("apt installs the server {next} beside the plugin:\n{said}"));
+    for package in SERVER {
+        expect(&version(package)?, &server)?;
+        let newer = format!("{package}={next}");
+        let (said, result) = apt_get("install --simulate").arg(&newer).arg(PLUGIN).run_kept();
+        if result.is_ok() || !said.contains("unmet dependencies") {
+            return Err(format!("apt installs {newer} beside the plugin:\n{said}"));
+        }
     }
     fs::remove_file("/etc/apt/sources.list.d/next-server.list").map_err(|e| e.to_string())?;
     apt_get("update --quiet").run()
@@ -166,22 +169,30 @@ fn next_of(version: &str) -> Option<String> {
     Some(format!("{series}.{}-1", digits.parse::<u32>().ok()? + 1))
 }
 
-/// Makes an archive with an empty package mariadb-server.
-fn dummy(folder: &Path, version: &str) -> Result {
-    let control = folder.join("package/DEBIAN");
+/// Makes an archive with empty packages of the server.
+fn dummies(folder: &Path, version: &str) -> Result {
+    let entries = SERVER.iter().map(|name| dummy(folder, name, version));
+    let entries = entries.collect::<Result<Vec<String>>>()?;
+    fs::write(folder.join("Packages"), entries.join("\n"))
+        .map_err(|e| format!("{}: {e}", folder.display()))
+}
+
+/// Makes an empty package, and returns its entry for the archive.
+fn dummy(folder: &Path, name: &str, version: &str) -> Result<String> {
+    let control = folder.join(name).join("DEBIAN");
     let at = |e| format!("{}: {e}", folder.display());
     fs::create_dir_all(&control).map_err(at)?;
     let text = format!(
-        "Package: mariadb-server\nVersion: {version}\nArchitecture: all\nMaintainer: none <none@example.org>\n\
+        "Package: {name}\nVersion: {version}\nArchitecture: all\nMaintainer: none <none@example.org>\n\
          Description: the next server, empty\n"
     );
     fs::write(control.join("control"), &text).map_err(at)?;
-    Cmd::new("dpkg-deb", "--build package server.deb").dir(folder.to_owned()).run()?;
-    let size = fs::metadata(folder.join("server.deb")).map_err(at)?.len();
-    let sum = Cmd::new("sha256sum", "server.deb").dir(folder.to_owned()).output()?;
+    let file = format!("{name}.deb");
+    Cmd::new("dpkg-deb", "--build").arg(name).arg(&file).dir(folder.to_owned()).run()?;
+    let size = fs::metadata(folder.join(&file)).map_err(at)?.len();
+    let sum = Cmd::new("sha256sum", &file).dir(folder.to_owned()).output()?;
     let sum = sum.split(' ').next().unwrap_or_default();
-    let entry = format!("{text}Filename: ./server.deb\nSize: {size}\nSHA256: {sum}\n");
-    fs::write(folder.join("Packages"), entry).map_err(at)
+    Ok(format!("{text}Filename: ./{file}\nSize: {size}\nSHA256: {sum}\n"))
 }
 
 fn remove(_: &Archives) -> Result {
